@@ -1,0 +1,50 @@
+package k8s
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Objects is one consistent set of objects, whatever the source.
+//
+// The objects are shared and must not be edited once they are in a set: a
+// changed object is a new pointer, and an equal pointer means "not changed". The
+// maps belong to the receiver.
+type Objects struct {
+	Ingresses      map[types.NamespacedName]*networkingv1.Ingress
+	IngressClasses map[string]*networkingv1.IngressClass
+	Services       map[types.NamespacedName]*corev1.Service
+	EndpointSlices map[types.NamespacedName]*discoveryv1.EndpointSlice
+	ConfigMaps     map[types.NamespacedName]*corev1.ConfigMap
+	Secrets        map[types.NamespacedName]*corev1.Secret
+
+	// origin says where in which file an object stands; nil for other sources.
+	origin map[ref]position
+}
+
+// ref names an object within a set.
+type ref struct {
+	kind string
+	types.NamespacedName
+}
+
+// position is the place of an object in a file.
+type position struct {
+	file string
+	line int // of the first line of its document, from 1
+}
+
+// NewObjects returns an empty set whose maps can be filled.
+func NewObjects() *Objects {
+	return &Objects{
+		Ingresses:      make(map[types.NamespacedName]*networkingv1.Ingress),
+		IngressClasses: make(map[string]*networkingv1.IngressClass),
+		Services:       make(map[types.NamespacedName]*corev1.Service),
+		EndpointSlices: make(map[types.NamespacedName]*discoveryv1.EndpointSlice),
+		ConfigMaps:     make(map[types.NamespacedName]*corev1.ConfigMap),
+		Secrets:        make(map[types.NamespacedName]*corev1.Secret),
+		origin:         make(map[ref]position),
+	}
+}
