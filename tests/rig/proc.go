@@ -1,0 +1,95 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPUTime returns the CPU time that process pid has used since its start, all
+// threads, those that ended included, to the nanosecond of the scheduler.
+func CPUTime(pid int) (time.Duration, error) {
+	const schedClock = 2 // CPUCLOCK_SCHED in include/linux/posix-timers.h
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|schedClock), &ts); err != nil {
+		return 0, fmt.Errorf("CPU clock of process %d: %w", pid, err)
+	}
+	return time.Duration(ts.Nano()), nil
+}
+
+// CPUTicks returns user and system time of pid from /proc/PID/stat, in units of
+// 10 ms.
+func CPUTicks(pid int) (user, system time.Duration, err error) {
+	path := fmt.Sprintf("/proc/%d/stat", pid)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, 0, err
+	}
+	text := string(b)
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) < 13 {
+		return 0, 0, fmt.Errorf("read %s: %d fields", path, len(fields))
+	}
+	u, errU := strconv.ParseInt(fields[11], 10, 64)
+	s, errS := strconv.ParseInt(fields[12], 10, 64)
+	if errU != nil || errS != nil {
+		return 0, 0, fmt.Errorf("read %s: times %q %q", path, fields[11], fields[12])
+	}
+	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
+	return time.Duration(u) * tick, time.Duration(s) * tick, nil
+}
+
+// RSS returns the resident memory of pid in bytes.
+func RSS(pid int) (int64, error) { return status(pid, "VmRSS:") }
+
+// PeakRSS returns the most resident memory that pid ever had, in bytes.
+func PeakRSS(pid int) (int64, error) { return status(pid, "VmHWM:") }
+
+// status returns a field of /proc/PID/status that is given in kB, in bytes.
+func status(pid int, field string) (int64, error) {
+	path := fmt.Sprintf("/proc/%d/status", pid)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		rest, ok := strings.CutPrefix(line, field)
+		if !ok {
+			continue
+		}
+		kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("read %s: %q: %w", path, line, err)
+		}
+		return kib << 10, nil
+	}
+	return 0, fmt.Errorf("read %s: no %s", path, field)
+}
+
+// Children returns the processes that pid started and that still run.
+func Children(pid int) ([]int, error) {
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, field := range strings.Fields(string(b)) {
+			child, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, fmt.Errorf("read %s: %w", path, err)
+			}
+			pids = append(pids, child)
+		}
+	}
+	return pids, nil
+}
