@@ -1,0 +1,63 @@
+# Targets for building and testing Weir. "make" lists them.
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 30s
+BENCH       ?=
+VERSION     ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+GO     ?= go
+GOTEST := $(GO) run ./tests/gotest
+UNIT   := ./agent/... ./cmd/... ./k8s/... ./l7/...
+WHOLE  := ./tests/...
+
+.DEFAULT_GOAL := help
+.PHONY: help build fmt lint deps test test-root race fuzz bench demo check clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
+
+build: ## build bin/weir
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/weir ./cmd/weir
+
+fmt: ## format the Go code
+	gofmt -w agent cmd k8s l7 tests
+
+lint: ## gofmt, vet, staticcheck
+	@files=$$(gofmt -l agent cmd k8s l7 tests); test -z "$$files" || { echo "not formatted: $$files"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+deps: ## install what the tests need besides Go (Debian, as root); say what is missing otherwise
+	@sh tests/deps.sh
+
+test: deps ## all tests; those with network namespaces need root and say so if it is missing
+	$(GOTEST) $(UNIT)
+	$(GOTEST) -count=1 -p 1 -timeout 14m $(WHOLE)
+
+test-root: ## all tests, with sudo if need be; a skip is a failure
+	@if [ "$$(id -u)" = 0 ]; then WEIR_REQUIRE_ROOT=1 $(MAKE) test; \
+	else sudo --preserve-env=PATH,HOME,GOFLAGS,GOPROXY env WEIR_REQUIRE_ROOT=1 $(MAKE) test; fi
+
+race: ## unit tests with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GOTEST) -race $(UNIT)
+
+fuzz: ## run each fuzz target for FUZZTIME (default 30s)
+	@set -e; for pkg in $$($(GO) list $(UNIT)); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+bench: build deps ## compare with nginx and haproxy, about 6 minutes; BENCH="-rows 13B -rounds 3" for less
+	@mkdir -p bin tests/bench/results
+	$(GO) build -o bin/bench ./tests/bench
+	bin/bench -weir bin/weir -out tests/bench/results/latest.txt $(BENCH)
+
+demo: build ## run weir with two small backends and sample manifests
+	@exec bin/weir demo
+
+check: lint test ## what CI runs
+
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Installs the programs that the tests use as peers, on Debian and as root.
+# Otherwise it names what is missing; the tests that need it then skip.
+set -eu
+
+missing=
+need() { # command package
+	PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+need nginx nginx-light
+need haproxy haproxy
+need curl curl
+need wrk wrk
+need ip iproute2
+need strace strace
+
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+	echo "not installed:$missing (needs root on Debian); the tests that use them will skip"
+	exit 0
+fi
+echo "installing$missing"
+# RUNLEVEL=1: the services of nginx and haproxy are not started.
+export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+apt-get update -qq
+# shellcheck disable=SC2086 # a list of words
+apt-get install -y -qq --no-install-recommends $missing >/dev/null
