@@ -16,8 +16,8 @@ func (e *Error) Error() string { return e.Text }
 type refusal uint8
 
 const (
-	ok refusal = iota
-	incomplete // no refusal either: more bytes are needed
+	ok         refusal = iota
+	incomplete         // no refusal either: more bytes are needed
 
 	refBareLF
 	refBareCR

@@ -8,6 +8,9 @@ type Field struct {
 	flags                 uint8
 }
 
+// nameBytes is the length of the longest name that a Field can describe.
+const nameBytes = 1<<16 - 1
+
 const (
 	fieldDrop       = 1 << iota // not to be forwarded
 	fieldUnderscore             // the name contains '_'
@@ -18,7 +21,8 @@ const (
 type Head struct {
 	buf    []byte // what was parsed; not owned
 	n      int
-	seen   uint64          // the set of known fields, by bit
+	seen   uint64          // the set of known fields
+	twice  uint64          // those that came more than once
 	first  [fieldIDs]uint8 // index of the first of a kind, valid if seen
 	fields [MaxFields]Field
 }
@@ -65,3 +69,37 @@ func (h *Head) Drop(i int) bool { return h.fields[i].flags&fieldDrop != 0 }
 // Underscore reports whether the name of field i contains '_'; CGI-like
 // interfaces can't tell such a name from one with '-'.
 func (h *Head) Underscore(i int) bool { return h.fields[i].flags&fieldUnderscore != 0 }
+
+// add records the field whose line starts at p.
+func (h *Head) add(p int, l *fieldLine) {
+	id := lookup(h.buf[p:l.nameEnd])
+	f := &h.fields[h.n]
+	f.name, f.nameLen = uint32(p), uint16(l.nameEnd-p)
+	f.value, f.valueLen = uint32(l.value), uint32(l.valueEnd-l.value)
+	f.id, f.flags = id, 0
+	if l.class&classUnderscore != 0 {
+		f.flags = fieldUnderscore
+	}
+	if id != FieldNone {
+		bit := uint64(1) << id
+		if bit&ofOneHop != 0 {
+			f.flags = fieldDrop
+		}
+		if h.seen&bit == 0 {
+			h.first[id] = uint8(h.n)
+		} else {
+			h.twice |= bit
+		}
+		h.seen |= bit
+	}
+	h.n++
+}
+
+// single returns the value of the only field of a kind, nil if there is none or
+// more than one.
+func (h *Head) single(id FieldID) []byte {
+	if h.twice&(1<<id) != 0 {
+		return nil
+	}
+	return h.Get(id)
+}
