@@ -1,0 +1,202 @@
+// Package agent wires the parts of Weir: objects become tables, tables serve
+// requests, and an admin server tells how it goes.
+//
+// Run is the node agent. Explain and Lint answer questions about objects without
+// serving. The package returns data; what is printed is up to cmd/weir.
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/weirproxy/weir/k8s"
+	"github.com/weirproxy/weir/l7"
+)
+
+// agent is one run.
+type agent struct {
+	config Config
+	server *l7.Server
+	dir    *k8s.Dir
+	tables *tables
+	state  *state
+	log    *logFile // nil: no access log
+}
+
+// Run serves until ctx ends, then drains; it returns nil after a drain, even one
+// that reached its deadline or was ended by Config.Kill.
+//
+// It is ready, for /readyz and Config.Started, once the sockets are bound and the
+// first full table is in force; it stops being ready the moment ctx ends. While
+// it drains, endpoints are still followed and the admin server still answers. It
+// fails if something can't be opened or bound, if the first set of objects can't
+// be read, or if the data path breaks.
+//
+// Unless the environment sets GOMAXPROCS, Run sets it to one more than the
+// workers, for everything that is not a worker, until it returns.
+func Run(ctx context.Context, config Config) (err error) {
+	system := os.DirFS("/")
+	if config, err = config.complete(system); err != nil {
+		return err
+	}
+	defer reserveProcs(config.Workers + 1)()
+	a := &agent{config: config, state: new(state)}
+	if a.log, err = config.openLog(); err != nil {
+		return err
+	}
+	if a.log != nil {
+		defer func() { err = errors.Join(err, a.log.close()) }()
+	}
+	if a.dir, err = k8s.NewDir(config.Manifests, config.Logger); err != nil {
+		return err
+	}
+	adminListener, err := listenAdmin(config)
+	if err != nil {
+		return err
+	}
+	c, err := config.server(a.log, system)
+	if err == nil {
+		a.server, err = l7.New(c)
+	}
+	if err != nil {
+		if adminListener != nil {
+			adminListener.Close()
+		}
+		return err
+	}
+	a.tables = newTables(config.Objects, a.server, a.state, config.Logger)
+	return a.run(ctx, adminListener)
+}
+
+// reserveProcs sets GOMAXPROCS to n and returns how to undo it.
+func reserveProcs(n int) (undo func()) {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return func() {}
+	}
+	before := runtime.GOMAXPROCS(n)
+	return func() { runtime.GOMAXPROCS(before) }
+}
+
+// listenAdmin binds the admin server's address, nil if it has none.
+func listenAdmin(c Config) (net.Listener, error) {
+	if !c.AdminAddress.IsValid() {
+		return nil, nil
+	}
+	l, err := net.Listen("tcp", c.AdminAddress.String())
+	if err != nil {
+		return nil, fmt.Errorf("admin server: %w", err)
+	}
+	return l, nil
+}
+
+// run starts every goroutine of the agent and waits for all of them.
+func (a *agent) run(ctx context.Context, adminListener net.Listener) error {
+	serving, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	helping, stop := context.WithCancel(context.WithoutCancel(ctx)) // outlives the drain
+	defer stop()
+	unwatch := context.AfterFunc(serving, a.startDrain)
+	defer unwatch()
+
+	addresses := Addresses{HTTP: a.server.Addresses()}
+	var helpers sync.WaitGroup
+	helpers.Go(func() { a.listen(helping) })
+	helpers.Go(func() {
+		if err := a.follow(helping); err != nil {
+			fail(err)
+		}
+	})
+	if adminListener != nil {
+		addresses.Admin = adminListener.Addr().(*net.TCPAddr).AddrPort()
+		helpers.Go(func() {
+			if err := a.serveAdmin(helping, adminListener); err != nil {
+				fail(err)
+			}
+		})
+	}
+	err := a.serve(serving, addresses)
+	stop()
+	helpers.Wait()
+	if err == nil && ctx.Err() == nil {
+		err = context.Cause(serving)
+	}
+	a.config.Logger.Info("stopped", "err", err)
+	return err
+}
+
+// serve runs the data path from the first table to the end of the drain.
+func (a *agent) serve(ctx context.Context, addresses Addresses) error {
+	select {
+	case <-a.tables.first:
+		a.state.ready.Store(true)
+		a.config.Logger.Info("ready", "listener", addresses.HTTP, "admin", addresses.Admin, "workers", a.config.Workers,
+			"version", a.config.Build.Version)
+		if a.config.Started != nil {
+			a.config.Started(addresses)
+		}
+	case <-ctx.Done():
+		a.server.Kill() // nothing was served yet: only the sockets are to be closed
+	}
+	return a.server.Run(ctx)
+}
+
+func (a *agent) startDrain() {
+	a.state.draining.Store(true)
+	a.config.Logger.Info("draining", "timeout", a.config.DrainTimeout)
+}
+
+// listen does what is asked from outside until ctx ends.
+func (a *agent) listen(ctx context.Context) {
+	kill := a.config.Kill
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-kill:
+			kill = nil
+			a.config.Logger.Warn("ended before the drain was over")
+			a.server.Kill()
+		case <-a.config.Reopen:
+			if a.log == nil {
+				continue
+			}
+			if err := a.log.reopen(); err != nil {
+				a.config.Logger.Error("the access log goes on in the old file", "err", err)
+			}
+		}
+	}
+}
+
+// retryAfter is the time between two attempts to read a source that broke.
+const retryAfter = time.Second
+
+// follow reads objects until ctx ends. A source that breaks before the first set
+// is an error; later it is read anew, and what is in force stays in force.
+func (a *agent) follow(ctx context.Context) error {
+	for {
+		err := a.dir.Run(ctx, a.tables.apply)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err == nil {
+			err = errors.New("ended by itself")
+		}
+		err = fmt.Errorf("read objects from %s: %w", a.config.Manifests, err)
+		if !a.tables.started() {
+			return err
+		}
+		a.state.sourceErrors.Add(1)
+		a.config.Logger.Warn("changes are not seen until the source works again", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retryAfter):
+		}
+	}
+}

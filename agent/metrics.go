@@ -1,0 +1,125 @@
+package agent
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/weirproxy/weir/l7"
+)
+
+// All metrics of Weir. Labels have few values: host and ingress are those of the
+// rule (host "" = any host), never those of a request; status is "1xx" (tunnels)
+// to "5xx", or "none" for exchanges that ended without a status; cluster is
+// "namespace/service:port"; worker is a number from 0. Series of a route that was
+// never used are left out, as are those of routes and clusters that no table in
+// force names.
+var (
+	mRouteRequests = define("weir_route_requests_total",
+		"Finished exchanges by host and Ingress of the rule and by class of the status.", "host", "ingress", "status")
+	mRouteLatency = define("weir_route_latency_seconds",
+		"Time from the first byte of a request to the last of its answer.", "host", "ingress")
+	mUnmatched = define("weir_route_unmatched_requests_total",
+		"Answers to requests that no rule matches, or that were refused before a rule was looked for.", "status")
+
+	mUpOpened = define("weir_upstream_connections_opened_total",
+		"Connections established to endpoints.", "cluster", "protocol")
+	mUpReused = define("weir_upstream_connections_reused_total",
+		"Requests sent on a connection that had served another before.", "cluster", "protocol")
+	mUpConnectErrors = define("weir_upstream_connect_errors_total",
+		"Connects that were refused, unreachable or timed out.", "cluster", "protocol")
+	mUpRetries = define("weir_upstream_retries_total",
+		"Further tries of a request, whatever the reason.", "cluster", "protocol")
+	mUpBudget = define("weir_upstream_retry_budget_exhausted_total",
+		"Further tries not made because too many were made lately.", "cluster", "protocol")
+	mUpCancelled = define("weir_upstream_cancellations_total",
+		"Exchanges whose client went away before the answer was complete.", "cluster", "protocol")
+	mUpEjections = define("weir_upstream_ejections_total",
+		"Endpoints taken out of rotation after errors, counted by each worker.", "cluster", "protocol")
+	mUpAbandoned = define("weir_upstream_abandoned_total",
+		"Tries given up because their endpoint was removed.", "cluster", "protocol")
+	mUpNoEndpoint = define("weir_upstream_no_endpoint_total",
+		"Requests answered 503 because the cluster had no endpoint to send them to.", "cluster", "protocol")
+	mUpWait = define("weir_upstream_connection_wait_seconds",
+		"Time that a try waited for a connection; 0 if one was idle.", "cluster", "protocol")
+	mUpFirstByte = define("weir_upstream_first_byte_seconds",
+		"Time from the last written byte of a request to the first byte of its answer.", "cluster", "protocol")
+	mUpEndpoints = define("weir_upstream_endpoints",
+		"Endpoints that take new requests (active) or only finish what runs (draining).", "cluster", "state")
+
+	mConnections = define("weir_worker_connections",
+		"Open client connections.", "worker")
+	mActive = define("weir_worker_active_exchanges",
+		"Exchanges that run.", "worker")
+	mAccepted = define("weir_worker_accepted_connections_total",
+		"Client connections accepted.", "worker")
+	mRequests = define("weir_worker_requests_total",
+		"Requests whose head was read.", "worker")
+	mBytesIn = define("weir_worker_received_bytes_total",
+		"Bytes read from clients.", "worker")
+	mBytesOut = define("weir_worker_sent_bytes_total",
+		"Bytes written to clients.", "worker")
+	mTurns = define("weir_worker_turns_total",
+		"Turns of the event loop.", "worker")
+	mEvents = define("weir_worker_events_total",
+		"Socket events handled.", "worker")
+	mUpstreamOpen = define("weir_worker_upstream_connections",
+		"Open connections to endpoints, idle ones included.", "worker")
+	mUpstreamIdle = define("weir_worker_upstream_idle_connections",
+		"Idle connections to endpoints.", "worker")
+	mBuffers = define("weir_worker_buffer_bytes",
+		"Memory that the buffers hold.", "worker")
+	mAcceptPaused = define("weir_worker_accept_pauses_total",
+		"Times that accepting stopped because descriptors ran short.", "worker")
+	mLastTurn = define("weir_worker_last_turn_timestamp_seconds",
+		"Unix time of the last turn; a loop without events does not turn.", "worker")
+
+	mRefused = define("weir_http_refusals_total",
+		"Requests and answers refused, by reason.", "reason")
+	mLogDropped = define("weir_access_log_dropped_lines_total",
+		"Lines lost because the log could not be written fast enough.")
+
+	mTableVersion = define("weir_table_version",
+		"Version of the table in force; 0 before the first.")
+	mTableSwaps = define("weir_table_swaps_total",
+		"Tables put in force.")
+	mTableBuild = define("weir_table_build_seconds",
+		"Time that building the table in force took, from complete objects to the swap.")
+	mTableRoutes = define("weir_table_routes",
+		"Routes in force, default backends included.")
+	mTableHosts = define("weir_table_hosts",
+		"Hosts in force; any host counts as one.")
+	mTableClusters = define("weir_table_clusters",
+		"Clusters in force.")
+	mTableIngresses = define("weir_table_ingresses",
+		"Ingresses served, in part at least.")
+
+	mNotices = define("weir_source_notices",
+		"What is wrong with objects and files now, by severity.", "severity")
+	mUpdates = define("weir_source_updates_total",
+		"Sets of objects applied.")
+	mSourceErrors = define("weir_source_errors_total",
+		"Times that the source of objects broke and was read anew.")
+
+	mReady = define("weir_agent_ready",
+		"1 while /readyz answers 200.")
+	mDraining = define("weir_agent_draining",
+		"1 from the beginning of the drain.")
+	mBuild = define("weir_build_info",
+		"Always 1; what the binary was made from.", "version", "commit", "go_version")
+)
+
+// define returns the description of a metric.
+func define(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// newRegistry returns a registry of its own with everything that /metrics shows.
+func newRegistry(s *state, stats func() l7.Stats, build Build) *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		&collector{state: s, stats: stats, build: build},
+	)
+	return r
+}

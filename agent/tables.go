@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirproxy/weir/k8s"
+	"github.com/weirproxy/weir/l7/route"
+)
+
+// state is what the admin server shows. It is written by the goroutine that
+// applies objects and by the agent's start and end, and read by anybody.
+type state struct {
+	ready        atomic.Bool // the first table was in force and the sockets were bound
+	draining     atomic.Bool
+	inForce      atomic.Pointer[inForce] // nil before the first table
+	updates      atomic.Uint64           // sets of objects applied
+	sourceErrors atomic.Uint64
+}
+
+// inForce is what the workers serve from. It is immutable, but for the counters
+// and the endpoints behind its pointers.
+type inForce struct {
+	k8s.Result               // Table is never nil
+	notices    []k8s.Notice  // of files and objects
+	built      time.Duration // that the last new table took
+	since      time.Time     // of the last new table
+}
+
+// dataPath is the part of l7.Server that takes changes.
+type dataPath interface {
+	SetTable(*route.Table)
+	EndpointsChanged()
+}
+
+// tables brings sets of objects to the data path. Only first and started are for
+// other goroutines than the one that calls apply.
+type tables struct {
+	translator *k8s.Translator
+	path       dataPath
+	state      *state
+	logger     *slog.Logger
+	log        noticeLog
+	first      chan struct{} // closed when the first table is in force
+}
+
+func newTables(o k8s.Options, path dataPath, s *state, logger *slog.Logger) *tables {
+	return &tables{
+		translator: k8s.NewTranslator(o),
+		path:       path,
+		state:      s,
+		logger:     logger,
+		log:        noticeLog{logger: logger},
+		first:      make(chan struct{}),
+	}
+}
+
+// started reports whether a table is in force.
+func (t *tables) started() bool { return t.state.inForce.Load() != nil }
+
+// apply puts objects in force. fileNotices are those about files.
+func (t *tables) apply(objects *k8s.Objects, fileNotices []k8s.Notice) {
+	start := time.Now()
+	before := t.state.inForce.Load()
+	next := &inForce{Result: t.translator.Apply(objects)}
+	next.notices = append(append(next.notices, fileNotices...), next.Notices...)
+	fresh := next.Table != nil
+	switch {
+	case fresh:
+		t.path.SetTable(next.Table)
+		next.since = time.Now()
+		next.built = next.since.Sub(start)
+	case before != nil:
+		next.Table, next.since, next.built = before.Table, before.since, before.built
+	default:
+		t.logger.Error("the first set of objects gave no table")
+		return
+	}
+	if fresh || next.EndpointsChanged > 0 {
+		t.path.EndpointsChanged()
+	}
+	t.state.inForce.Store(next)
+	t.state.updates.Add(1)
+	t.log.update(next.notices)
+	if fresh {
+		t.logger.Info("new table", "version", next.Table.Version, "ingresses", next.Ingresses, "hosts", next.Hosts,
+			"routes", next.Routes, "clusters", next.Clusters, "notices", len(next.notices), "took", next.built)
+	} else {
+		t.logger.Debug("endpoints replaced", "clusters", next.EndpointsChanged)
+	}
+	if before == nil {
+		close(t.first)
+	}
+}
