@@ -2,49 +2,210 @@ package l7
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/weirproxy/weir/l7/http1"
 	"github.com/weirproxy/weir/l7/route"
 )
 
 // Server is a set of workers and their listeners.
 type Server struct {
-	config Config
-	table  atomic.Pointer[route.Table]
+	config         Config
+	requestLimits  http1.Limits
+	responseLimits http1.Limits
+	clientsMax     int // client connections of one worker
+	descriptorsMax int // open descriptors of one worker at which it stops accepting
+
+	table    atomic.Pointer[route.Table]
+	swaps    atomic.Uint64
+	draining atomic.Bool
+	killed   atomic.Bool
+
+	workers   []*Worker
+	full      []atomic.Bool // by worker: at the fountain's mark
+	sockets   []int         // listening; owned: Run closes them
+	addresses []netip.AddrPort
+	logLines  chan []byte
+	logSpare  chan []byte
 }
 
 // New binds the addresses. The sockets accept from the kernel's point of view
-// at once; requests are read when Run starts.
+// at once; requests are read when Run starts. A Server that never runs is
+// released by Close.
 func New(c Config) (*Server, error) {
 	if err := c.setDefaults(); err != nil {
 		return nil, err
 	}
-	return &Server{config: c}, nil
+	s := &Server{
+		config:         c,
+		requestLimits:  http1.Limits{HeadBytes: c.Limits.HeadBytesMax, LineBytes: c.Limits.LineBytesMax, Fields: c.Limits.FieldsMax},
+		responseLimits: http1.Limits{HeadBytes: c.Limits.ResponseHeadBytesMax, LineBytes: c.Limits.ResponseHeadBytesMax, Fields: responseFieldsMax},
+		full:           make([]atomic.Bool, c.Workers),
+		logLines:       make(chan []byte, logBacklog),
+		logSpare:       make(chan []byte, logBacklog),
+	}
+	s.limitDescriptors()
+	for i := range c.Workers {
+		w, err := newWorker(s, i)
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		w.log.on = c.LogFormat != LogOff
+		s.workers = append(s.workers, w)
+	}
+	if err := s.bind(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// responseFieldsMax bounds the fields of an answer's head.
+const responseFieldsMax = 256
+
+// limitDescriptors divides RLIMIT_NOFILE: a tenth is kept for everything else,
+// and a tenth of what connections get for the endpoints' side alone.
+func (s *Server) limitDescriptors() {
+	files := uint64(1024)
+	var r unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &r) == nil {
+		files = r.Cur
+	}
+	files = min(files, 1<<24)
+	s.descriptorsMax = max(int(files*8/10)/s.config.Workers, 8)
+	s.clientsMax = s.descriptorsMax
+	if m := s.config.Limits.ConnectionsMax; m > 0 {
+		s.clientsMax = max(m/s.config.Workers, 1)
+	}
+}
+
+// bind opens the listening sockets and gives each to its workers.
+func (s *Server) bind() error {
+	own := s.config.Accept == AcceptHash
+	for _, addr := range s.config.Addresses {
+		for i, w := range s.workers {
+			if i > 0 && !own {
+				w.addListener(s.sockets[len(s.sockets)-1], addr)
+				continue
+			}
+			fd, bound, err := listen(addr, own)
+			if err != nil {
+				return err
+			}
+			s.sockets = append(s.sockets, fd)
+			addr = bound // the other workers use the port that the kernel chose
+			w.addListener(fd, addr)
+		}
+		s.addresses = append(s.addresses, addr)
+	}
+	return nil
+}
+
+// Close releases a Server whose Run was not called.
+func (s *Server) Close() {
+	for _, w := range s.workers {
+		sysClose(w.wakefd)
+		sysClose(w.epfd)
+	}
+	for _, fd := range s.sockets {
+		unix.Close(fd)
+	}
+	s.workers, s.sockets = nil, nil
 }
 
 // Addresses returns the bound addresses in the order of Config.Addresses, with
 // the ports that the kernel chose.
-func (s *Server) Addresses() []netip.AddrPort { return s.config.Addresses }
+func (s *Server) Addresses() []netip.AddrPort { return s.addresses }
+
+// Table returns the table in force, or nil before the first SetTable.
+func (s *Server) Table() *route.Table { return s.table.Load() }
 
 // SetTable puts t in force for every request that starts from now on. Until the
 // first call every request is answered 503. Any goroutine may call it.
-func (s *Server) SetTable(t *route.Table) { s.table.Store(t) }
+func (s *Server) SetTable(t *route.Table) {
+	s.table.Store(t)
+	s.swaps.Add(1)
+	s.notify()
+}
 
 // EndpointsChanged tells the workers that the endpoints of some cluster were
 // replaced: they close idle connections to endpoints that take no more requests
 // and give up tries on those that disappeared. Any goroutine may call it, after
 // Cluster.SetEndpoints.
-func (s *Server) EndpointsChanged() {}
+func (s *Server) EndpointsChanged() { s.notify() }
+
+func (s *Server) notify() {
+	for _, w := range s.workers {
+		w.notify()
+	}
+}
 
 // Run serves until ctx ends, then drains: it keeps accepting, answers with
 // "Connection: close", closes idle connections, and returns when no connection
-// is left or DrainTimeout has passed. It returns an error only if a worker can't
-// start or its event loop breaks.
-func (s *Server) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// is left or DrainTimeout has passed. It returns an error only if the event loop
+// of a worker breaks; the others drain then. It may be called once.
+func (s *Server) Run(ctx context.Context) error {
+	var logger, workers, watcher sync.WaitGroup
+	logger.Go(s.writeLog)
+	broken, stop := context.WithCancel(ctx)
+	watcher.Go(func() {
+		<-broken.Done()
+		s.draining.Store(true)
+		s.notify()
+	})
+	errs := make([]error, len(s.workers))
+	for i, w := range s.workers {
+		workers.Go(func() {
+			if errs[i] = w.run(); errs[i] != nil {
+				stop()
+			}
+		})
+	}
+	workers.Wait()
+	stop()
+	watcher.Wait()
+	close(s.logLines)
+	logger.Wait()
+	for _, w := range s.workers {
+		sysClose(w.wakefd)
+	}
+	for _, fd := range s.sockets {
+		unix.Close(fd)
+	}
+	return errors.Join(errs...)
+}
 
-// Kill ends a drain at once: open connections are closed.
-func (s *Server) Kill() {}
+// Kill ends a drain at once: open connections are closed. Without a drain before
+// it, it ends the server too.
+func (s *Server) Kill() {
+	s.killed.Store(true)
+	s.notify()
+}
 
 // Stats returns the counters. Any goroutine may call it.
-func (s *Server) Stats() Stats { return Stats{} }
+func (s *Server) Stats() Stats {
+	st := Stats{
+		TableSwaps: s.swaps.Load(),
+		Draining:   s.draining.Load(),
+		Refused:    make(map[string]uint64, len(refusalNames)),
+	}
+	if t := s.table.Load(); t != nil {
+		st.TableVersion = t.Version
+	}
+	for _, w := range s.workers {
+		st.Workers = append(st.Workers, w.stats())
+		for i, name := range refusalNames {
+			st.Refused[name] += w.counters.refused[i].Load()
+		}
+		for i := range st.Unmatched {
+			st.Unmatched[i] += w.counters.unmatched[i].Load()
+		}
+	}
+	return st
+}

@@ -1,11 +1,5 @@
 package l7
 
-import "github.com/weirproxy/weir/l7/route"
-
-// Refusals are the reasons for which a request or an answer is refused; each has
-// its counter. The order is that of refusalNames.
-type Refusal uint8
-
 // WorkerStats is what one worker has done so far. All are counters but
 // Connections, Active, UpstreamIdle and UpstreamOpen.
 type WorkerStats struct {
@@ -35,6 +29,3 @@ type Stats struct {
 	Refused      map[string]uint64 // by reason, a fixed set; every reason is present
 	Unmatched    [6]uint64         // answers without a route, by status class
 }
-
-// Table returns the table in force, or nil before the first SetTable.
-func (s *Server) Table() *route.Table { return s.table.Load() }

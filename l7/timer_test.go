@@ -5,23 +5,23 @@ import (
 	"testing"
 )
 
-type probe struct {
+type alarm struct {
 	timer
 	fired []int64
 	now   *int64
 }
 
-func (p *probe) expired() { p.fired = append(p.fired, *p.now) }
+func (p *alarm) expired() { p.fired = append(p.fired, *p.now) }
 
 func TestTimersFireOnceWithinATickOfTheirDeadline(t *testing.T) {
 	now := int64(1_000_003)
 	var w wheel
 	w.init(now)
 	random := rand.New(rand.NewPCG(1, 2))
-	probes := make([]*probe, 500)
+	probes := make([]*alarm, 500)
 	want := make([]int64, len(probes))
 	for i := range probes {
-		p := &probe{now: &now}
+		p := &alarm{now: &now}
 		p.owner = p
 		want[i] = now + random.Int64N(40_000)
 		w.set(&p.timer, now+random.Int64N(20_000)+1)
@@ -58,7 +58,7 @@ func TestTimerSurvivesALongSleep(t *testing.T) {
 	now := int64(5)
 	var w wheel
 	w.init(now)
-	p := &probe{now: &now}
+	p := &alarm{now: &now}
 	p.owner = p
 	w.set(&p.timer, now+100)
 	now += 10 * wheelSlots * tickMilli

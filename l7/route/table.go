@@ -59,6 +59,7 @@ type Table struct {
 	wildcard map[string]*host // "*.example" is stored under "example"
 	any      *host
 	hosts    []VirtualHost
+	clusters map[*Cluster]bool
 	routes   int
 }
 
@@ -84,6 +85,7 @@ func NewTable(version uint64, hosts []VirtualHost) (*Table, error) {
 		exact:    make(map[string]*host, len(hosts)),
 		wildcard: make(map[string]*host),
 		hosts:    hosts,
+		clusters: make(map[*Cluster]bool),
 	}
 	for _, v := range hosts {
 		h, err := compile(v)
@@ -94,8 +96,12 @@ func NewTable(version uint64, hosts []VirtualHost) (*Table, error) {
 			return nil, fmt.Errorf("host %q: %w", v.Name, err)
 		}
 		t.routes += len(v.Routes)
+		for _, r := range v.Routes {
+			t.clusters[r.Cluster] = true
+		}
 		if v.Default != nil {
 			t.routes++
+			t.clusters[v.Default.Cluster] = true
 		}
 	}
 	return t, nil
@@ -179,6 +185,9 @@ func check(r *Route, def bool) error {
 
 // Hosts returns what the table was built from, for inspection. Read only.
 func (t *Table) Hosts() []VirtualHost { return t.hosts }
+
+// Uses reports whether a route of the table leads to c.
+func (t *Table) Uses(c *Cluster) bool { return t.clusters[c] }
 
 // Routes returns the number of routes, default backends included.
 func (t *Table) Routes() int { return t.routes }

@@ -94,14 +94,17 @@ func (s *Clusters) Follow(changed func(*Peer)) {
 	}
 }
 
-// Retain forgets the clusters that keep does not hold: no table uses them. Their
-// peers are Gone.
-func (s *Clusters) Retain(keep map[*route.Cluster]bool, changed func(*Peer)) {
+// Retain forgets the clusters that no table uses any more. Requests that run on
+// them finish; their peers are Draining.
+func (s *Clusters) Retain(used func(*route.Cluster) bool, changed func(*Peer)) {
 	for c, k := range s.byPtr {
-		if keep[c] {
+		if used(c) {
 			continue
 		}
-		k.follow(&route.EndpointSet{}, changed)
+		for _, p := range k.peers {
+			p.State = Draining
+			changed(p)
+		}
 		delete(s.byPtr, c)
 		if s.last == k {
 			s.last = nil

@@ -1,0 +1,201 @@
+package l7
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/weirproxy/weir/l7/upstream"
+)
+
+const backendEvents = unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff
+
+// backend is a connection to an endpoint.
+type backend struct {
+	// set when it opens
+	w       *Worker
+	fd      int32 // owned: only close closes it
+	cluster *upstream.Cluster
+	peer    *upstream.Peer
+	opened  int64 // ms
+	dialled int64 // µs
+
+	// owned by the worker's goroutine
+	x        *exchange // nil while idle
+	dialling bool
+	closed   bool
+	pooled   bool // its descriptor lies in the peer's pool
+	readable bool
+	writable bool
+	fin      bool  // the endpoint has finished sending, or the connection broke
+	more     bool  // in holds part of a head: more must be read to go on
+	in       queue // read, not parsed
+	requests int
+	timer    timer // of an idle connection
+}
+
+// dial starts a connect to p for x. It fails at once, with false, if the kernel
+// says so or no descriptor is left.
+func (x *exchange) dial(p *upstream.Peer) bool {
+	w := x.w
+	addr := p.Endpoint.Addr
+	family := unix.AF_INET
+	if addr.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		x.lastFault = errDescriptors
+		return false
+	}
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if err := unix.Connect(fd, sockaddr(addr)); err != nil && err != unix.EINPROGRESS {
+		unix.Close(fd)
+		x.cluster.Stats.ConnectErrors.Inc()
+		x.cluster.Eject(p, w.now)
+		x.lastFault = errConnect
+		return false
+	}
+	b := w.newBackend()
+	b.fd, b.cluster, b.peer = int32(fd), x.cluster, p
+	b.opened, b.dialled = w.now, w.micro
+	b.x, b.dialling = x, true
+	gen := w.attach(b.fd, b)
+	w.backends++
+	if e := sysEpollAdd(w.epfd, b.fd, gen, backendEvents); e != 0 {
+		b.x = nil
+		b.close()
+		x.lastFault = errDescriptors
+		return false
+	}
+	x.dials[x.dialing] = b
+	x.dialing++
+	return true
+}
+
+func (w *Worker) newBackend() *backend {
+	var b *backend
+	if n := len(w.spare.backends); n > 0 {
+		b = w.spare.backends[n-1]
+		w.spare.backends = w.spare.backends[:n-1]
+	} else {
+		b = new(backend)
+	}
+	*b = backend{w: w}
+	b.timer.owner = b
+	return b
+}
+
+func (b *backend) event(events uint32) {
+	broken := events&(unix.EPOLLHUP|unix.EPOLLERR) != 0
+	switch {
+	case b.x == nil:
+		b.close() // idle: whatever it says, it can't be used any more
+		return
+	case b.dialling:
+		b.connected(broken)
+		return
+	}
+	if broken || events&unix.EPOLLRDHUP != 0 {
+		b.fin = true
+	}
+	if broken || events&(unix.EPOLLIN|unix.EPOLLRDHUP) != 0 {
+		b.readable = true
+	}
+	x := b.x
+	if events&unix.EPOLLOUT != 0 && !b.writable {
+		b.writable = true
+		x.resumeUp()
+	}
+	if x.b == b && b.readable {
+		x.resumeDown()
+	}
+}
+
+// connected ends a connect.
+func (b *backend) connected(broken bool) {
+	w, x := b.w, b.x
+	if broken {
+		b.cluster.Stats.ConnectErrors.Inc()
+		b.cluster.Eject(b.peer, w.now)
+		x.dialFailed(b, errConnect)
+		return
+	}
+	b.dialling = false
+	b.writable = true
+	b.peer.Restore()
+	b.cluster.Stats.Opened.Inc()
+	b.cluster.Stats.Wait.Observe(uint32(w.micro - b.dialled))
+	x.use(b)
+	x.arm()
+}
+
+// expired: it was idle too long.
+func (b *backend) expired() {
+	if b.x == nil {
+		b.close()
+	}
+}
+
+// read fills p. It returns 0 if nothing is there now, -1 at the end of the
+// stream, -2 if the connection broke.
+func (b *backend) read(p []byte) int {
+	n, e := sysRead(b.fd, p)
+	switch {
+	case n > 0:
+		b.readable = n == len(p) || b.fin
+		return n
+	case e == unix.EAGAIN:
+		b.readable = false
+		return 0
+	}
+	b.readable, b.fin = false, true
+	if e == 0 {
+		return -1
+	}
+	return -2
+}
+
+// rest stores an idle connection in its pool, or closes it if it has served long
+// enough.
+func (b *backend) rest() {
+	w := b.w
+	u := &w.server.config.Upstream
+	if b.requests >= u.RequestsMax || w.now-b.opened >= u.LifetimeMax.Milliseconds() ||
+		w.clusters.Idle >= u.IdleMax || b.peer.State != upstream.Active {
+		b.close()
+		return
+	}
+	b.pooled = true
+	w.clusters.Put(b.peer, b.fd)
+	w.wheel.set(&b.timer, w.now+u.IdleTimeout.Milliseconds())
+}
+
+// close closes the connection. The caller has taken it away from its exchange.
+func (b *backend) close() {
+	if b.closed {
+		return
+	}
+	b.closed = true
+	w := b.w
+	if b.pooled {
+		w.clusters.Remove(b.peer, b.fd)
+	}
+	w.detach(b.fd)
+	sysClose(b.fd)
+	w.wheel.stop(&b.timer)
+	b.in.reset(&w.buffers)
+	b.x = nil
+	w.backends--
+	w.dropped = append(w.dropped, b)
+}
+
+// dropIdle closes the idle connections of a peer that takes no more requests or
+// does not answer.
+func (w *Worker) dropIdle(p *upstream.Peer) {
+	for idle := p.IdleOf(); len(idle) > 0; idle = p.IdleOf() {
+		b, ok := w.slots[idle[len(idle)-1]].h.(*backend)
+		if !ok || b.peer != p {
+			panic("l7: a pool holds a descriptor that is not its own")
+		}
+		b.close()
+	}
+}

@@ -1,0 +1,117 @@
+package l7
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/weirproxy/weir/l7/route"
+	"github.com/weirproxy/weir/l7/upstream"
+)
+
+// probeMilli is how long an endpoint that is listed no more may take to answer a
+// connect before what waits for it is given up.
+const probeMilli = 200
+
+// peerChanged: p takes no new requests. Its idle connections close; what runs on
+// it finishes, unless it is gone.
+func (w *Worker) peerChanged(p *upstream.Peer) {
+	w.dropIdle(p)
+	if p.State == upstream.Gone {
+		w.lost = true
+	}
+}
+
+// abandon looks after everything that waits for an endpoint that is gone. A pod
+// leaves its slice when it has ended; with its network gone too, no RST will ever
+// tell. Connects are redone elsewhere at once, and so is what the endpoint's
+// kernel has not acknowledged. For the rest a connect probes whether the endpoint
+// still lives: then it may finish.
+func (w *Worker) abandon() {
+	for fd := range w.slots {
+		b, ok := w.slots[fd].h.(*backend)
+		if !ok || b.x == nil || b.peer.State != upstream.Gone {
+			continue
+		}
+		x := b.x
+		switch {
+		case b.dialling:
+			x.dialFailed(b, errGone)
+			x.arm()
+		case x.phase == awaiting && sysUnacked(b.fd) > 0:
+			x.abandoned()
+		case x.phase == awaiting:
+			w.probe(b.peer)
+			probeIdle(b.fd, 1)
+		default:
+			probeIdle(b.fd, 1)
+		}
+	}
+}
+
+// abandoned gives a try up whose endpoint is gone.
+func (x *exchange) abandoned() {
+	x.cluster.Stats.Abandoned.Inc()
+	x.failed(errGone, route.RetryError, true)
+	x.arm()
+}
+
+// probe is a connect that asks whether an endpoint lives.
+type probe struct {
+	w     *Worker
+	fd    int32
+	peer  *upstream.Peer
+	timer timer
+}
+
+// probe starts a probe of p if none runs.
+func (w *Worker) probe(p *upstream.Peer) {
+	if w.probes[p] != nil {
+		return
+	}
+	addr := p.Endpoint.Addr
+	family := unix.AF_INET
+	if addr.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return // TCP keep-alive, set by the caller, finds out too, later
+	}
+	r := &probe{w: w, fd: int32(fd), peer: p}
+	r.timer.owner = r
+	w.probes[p] = r
+	gen := w.attach(r.fd, r)
+	if err := unix.Connect(fd, sockaddr(addr)); err != nil && err != unix.EINPROGRESS {
+		r.end(false)
+		return
+	}
+	sysEpollAdd(w.epfd, r.fd, gen, backendEvents)
+	w.wheel.set(&r.timer, w.now+probeMilli)
+}
+
+func (r *probe) event(events uint32) { r.end(events&(unix.EPOLLERR|unix.EPOLLHUP) == 0) }
+func (r *probe) expired()            { r.end(false) }
+
+// end closes the probe. If the endpoint is dead, what waits for it is abandoned.
+func (r *probe) end(alive bool) {
+	w := r.w
+	delete(w.probes, r.peer)
+	w.wheel.stop(&r.timer)
+	w.detach(r.fd)
+	sysReset(r.fd)
+	sysClose(r.fd)
+	if alive {
+		return
+	}
+	for fd := range w.slots {
+		if b, ok := w.slots[fd].h.(*backend); ok && b.peer == r.peer && b.x != nil && b.x.phase == awaiting {
+			b.x.abandoned()
+		}
+	}
+}
+
+// follow puts table t in force for this worker: clusters that it does not use any
+// more are forgotten.
+func (w *Worker) follow(t *route.Table) {
+	w.seen = t
+	w.clusters.Retain(t.Uses, w.peerChanged)
+}

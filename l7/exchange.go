@@ -1,0 +1,306 @@
+package l7
+
+import (
+	"unsafe"
+
+	"github.com/weirproxy/weir/l7/http1"
+	"github.com/weirproxy/weir/l7/route"
+	"github.com/weirproxy/weir/l7/upstream"
+)
+
+const (
+	triesMax = 8 // endpoints that one request can remember
+	dialsMax = 3 // connects under way for one request
+	// replayMax bounds the bytes of a request's body that are kept to be sent
+	// again. It is one read, so that a body that came with its head always fits.
+	replayMax = scratchSize
+)
+
+// exchange is one request and its answer. It is recycled at the end of the turn
+// in which it ended.
+type exchange struct {
+	w       *Worker
+	c       *client // nil once it has ended
+	route   *route.Route
+	policy  *route.Policy
+	cluster *upstream.Cluster
+
+	// the try
+	b       *backend // carries it; nil while none is connected
+	dials   [dialsMax]*backend
+	dialing int
+	tried   [triesMax]*upstream.Peer
+	peers   int // used entries of tried
+	tries   int
+	hash    uint64
+	firstAt int64 // ms: the first try
+	hedgeAt int64 // ms: another connect is started then
+	dialEnd int64 // ms: then no connect is waited for any more
+	ackLook int64 // ms: when the acknowledgement was looked for
+	timer   timer // of the endpoint's side
+
+	lastFault *http1.Error // of the try before
+	freeTries int          // tries that did not count
+	fresh     bool         // no pooled connection is used any more
+
+	// the request
+	method     http1.Method
+	minor      int // the client's version
+	closeAfter bool
+	trailersOK bool // the client takes trailers
+	expect     bool // the client waits for 100 before it sends the body
+	upgrade    string
+	accept     [28]byte // Sec-WebSocket-Accept that the endpoint must answer
+	request    http1.Body
+	received   bool // the request is read to its end, and framed into out
+	bodyIn     int64
+	bodyWaited int64 // ms spent waiting for the client's body
+	waitFrom   int64 // ms: since when it is waited for, 0: it is not
+	out        queue // for the endpoint; while replay its start is the request's
+	sent       int   // bytes at the front of out that the try has written
+	replay     bool  // out holds the request from its first byte
+	wrote      bool  // the try has written something
+	// writeBroken: the endpoint takes no more. It may have answered before.
+	writeBroken bool
+	acked       bool // its request was seen to be acknowledged
+
+	// the answer
+	phase         phase
+	response      http1.Body
+	framing       framing
+	informational int
+	status        int
+	reuse         bool // the endpoint's connection may be kept
+	bodyOut       int64
+	upDone        bool // of a tunnel: the client has finished, and the endpoint knows
+	downDone      bool // the other way round
+
+	// times
+	started int64 // µs: first byte of the request
+	sentAt  int64 // µs: its last byte was written to the endpoint
+	first   int64 // µs from sentAt to the answer's first byte, -1: none yet
+	b4      int64 // ms: the last byte that the endpoint took or gave
+
+	log logEntry
+}
+
+// phase is how far the answer is.
+type phase uint8
+
+const (
+	awaiting  phase = iota // no final head yet
+	streaming              // the head is sent, the body runs
+	tunnelled              // both directions are copied as they are
+)
+
+// framing is how the client learns where the body ends.
+type framing uint8
+
+const (
+	asLength  framing = iota // as declared, or no body at all
+	asChunked                // HTTP/1.1, length unknown
+	asClose                  // HTTP/1.0, length unknown
+)
+
+// text views b as a string for the length of a call.
+func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// begin starts the exchange for the request in w.request, whose head is head bytes
+// long at the front of data. What follows it there and does not belong to the
+// request is kept in c.in (data lies there already if it is not scratch).
+func (w *Worker) begin(c *client, data []byte, head int, scratch bool) {
+	r := &w.request
+	rest := data[head:]
+	x := w.newExchange(c)
+	x.log.length = head
+	c.x = x
+	c.requests++
+	w.local.requests++
+	w.active++
+	x.started, c.headAt = c.headAt, 0
+	x.method, x.minor = r.Method, r.Minor
+	x.trailersOK = r.TETrailers
+	x.expect = r.Expect100
+	x.closeAfter = r.Close || w.draining || w.tired(c)
+	x.request.Init(r.Body, r.Length)
+	x.received = x.request.Done()
+	w.log.note(x, r)
+
+	taken, fault := x.admit(r, rest)
+	if fault != nil {
+		taken = x.skipBody(rest)
+	}
+	c.keep(data, head+taken, scratch)
+	if fault != nil {
+		w.count(fault, false)
+		x.answer(fault)
+		return
+	}
+	x.replay = true
+	x.firstAt = w.now
+	x.try()
+	x.arm()
+}
+
+// admit finds the route, checks what the policy says of the head, and writes the
+// request as the endpoint gets it to out. It returns how many bytes of rest, which
+// follow the head, belong to the body and were taken.
+func (x *exchange) admit(r *http1.Request, rest []byte) (int, *http1.Error) {
+	w := x.w
+	t := w.server.table.Load()
+	if t == nil {
+		return 0, errNoTable
+	}
+	x.route = t.Match(text(r.Host), text(r.Path))
+	if x.route == nil {
+		return 0, errNoRoute
+	}
+	x.policy = x.route.Policy
+	if limit := x.policy.BodyBytesMax; limit > 0 && r.Body == http1.BodyLength && r.Length > limit {
+		return 0, errBodyTooLong
+	}
+	x.cluster = w.clusters.Get(x.route.Cluster, w.now, w.peerChanged)
+	x.cluster.Earn()
+	if x.policy.Balance == route.Hash {
+		x.hash = x.hashKey(r)
+	}
+	x.appendHead(r)
+	if x.received || len(rest) == 0 {
+		return 0, nil
+	}
+	return x.takeBody(rest)
+}
+
+// tired reports whether a client's connection ends with this request.
+func (w *Worker) tired(c *client) bool {
+	l := &w.server.config.Limits
+	return l.RequestsMax > 0 && c.requests >= l.RequestsMax || w.now-c.opened >= l.LifetimeMax.Milliseconds()
+}
+
+// takeBody decodes body bytes at the front of data into out and returns how many
+// it took.
+func (x *exchange) takeBody(data []byte) (int, *http1.Error) {
+	w := x.w
+	payload, n, err := x.request.Decode(data, &w.server.requestLimits)
+	if err != nil {
+		return 0, err
+	}
+	x.bodyIn += int64(len(payload))
+	if limit := x.policy.BodyBytesMax; limit > 0 && x.bodyIn > limit {
+		return 0, errBodyTooLong
+	}
+	chunked := x.request.Kind() == http1.BodyChunked
+	done := x.request.Done()
+	if chunked && len(payload) > 0 {
+		var head [http1.ChunkHeadMax]byte
+		x.out.append(&w.buffers, head[http1.PutChunkHead(head[:], len(payload)):])
+	}
+	x.out.append(&w.buffers, payload)
+	if chunked {
+		if len(payload) > 0 {
+			x.out.append(&w.buffers, crlf)
+		}
+		if done {
+			x.out.append(&w.buffers, lastChunk)
+			x.out.append(&w.buffers, x.request.Trailers())
+			x.out.append(&w.buffers, crlf)
+		}
+	}
+	x.received = done
+	return n, nil
+}
+
+var (
+	crlf      = []byte("\r\n")
+	lastChunk = []byte("0\r\n")
+)
+
+// skipBody drops the body of a refused request and returns how much of rest that
+// was: if it is already here whole, the connection can stay.
+func (x *exchange) skipBody(rest []byte) int {
+	if x.received || x.expect || len(rest) == 0 {
+		return 0
+	}
+	_, n, err := x.request.Decode(rest, &x.w.server.requestLimits)
+	if err != nil {
+		return 0
+	}
+	x.received = x.request.Done()
+	return n
+}
+
+// end finishes the exchange: it is counted, its buffers go back, the client reads
+// on. What the client still has to get lies in c.out.
+func (x *exchange) end() {
+	w, c := x.w, x.c
+	if c == nil {
+		return
+	}
+	x.releaseTry()
+	w.active--
+	w.wheel.set(&x.timer, 0)
+	x.observe()
+	c.x = nil
+	x.c = nil
+	x.out.reset(&w.buffers)
+	w.graveyard = append(w.graveyard, x)
+	if c.mode == clientClosed {
+		return
+	}
+	c.at = w.now
+	if x.closeAfter {
+		c.mode = clientLast
+		c.unread = !x.received
+		w.wheel.set(&c.timer, w.now+clientWriteMilli)
+	}
+	c.queue()
+}
+
+// cancel ends the exchange because its client went away.
+func (x *exchange) cancel() {
+	if x.cluster != nil && x.phase != tunnelled {
+		x.cluster.Stats.Cancelled.Inc()
+	}
+	if x.status == 0 {
+		x.log.status = statusClientGone
+	}
+	x.end()
+}
+
+// observe counts the finished exchange.
+func (x *exchange) observe() {
+	w := x.w
+	class := x.status / 100
+	if x.route == nil {
+		w.local.unmatched[class]++
+		w.refusedSince = true
+	} else {
+		s := &x.route.Stats.Shards[w.id]
+		s.Status[class].Inc()
+		if x.phase != tunnelled {
+			s.Latency.Observe(uint32(w.micro - x.started))
+		}
+	}
+	w.log.write(x)
+}
+
+func (w *Worker) newExchange(c *client) *exchange {
+	var x *exchange
+	if n := len(w.spare.exchanges); n > 0 {
+		x = w.spare.exchanges[n-1]
+		w.spare.exchanges = w.spare.exchanges[:n-1]
+	} else {
+		x = new(exchange)
+	}
+	x.w, x.c, x.first = w, c, -1
+	x.timer.owner = x
+	return x
+}
+
+func (w *Worker) recycle(x *exchange) {
+	// The timer may still be linked; the wheel lets go of it when it comes by.
+	*x = exchange{timer: x.timer, log: logEntry{buf: x.log.buf[:0]}}
+	if len(w.spare.exchanges) < 1024 {
+		w.spare.exchanges = append(w.spare.exchanges, x)
+	}
+}

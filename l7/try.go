@@ -1,0 +1,343 @@
+package l7
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/weirproxy/weir/l7/http1"
+	"github.com/weirproxy/weir/l7/route"
+	"github.com/weirproxy/weir/l7/upstream"
+)
+
+// ackMilli is how long a request may go unacknowledged by the endpoint's kernel
+// before another endpoint is asked: the deadline that a connect has too.
+const ackMilli = 250
+
+// try sends the request to the next endpoint.
+func (x *exchange) try() {
+	w, k := x.w, x.cluster
+	for x.tries == 0 || x.lastFault != nil {
+		p := k.Pick(x.policy.Balance, x.hash, x.tried[:x.peers], w.now)
+		if p == nil {
+			break
+		}
+		if x.start(p) {
+			return
+		}
+		if !x.another(route.RetryError) {
+			break
+		}
+		k.Stats.Retries.Inc()
+	}
+	err := x.lastFault
+	if err == nil {
+		err = errNoEndpoint
+		k.Stats.NoEndpoint.Inc()
+	}
+	w.count(err, false)
+	x.answer(err)
+}
+
+// start makes p the endpoint of the try: on an idle connection, or a new one. It
+// reports whether the try is under way.
+func (x *exchange) start(p *upstream.Peer) bool {
+	w := x.w
+	x.tries++
+	if x.peers < triesMax {
+		x.tried[x.peers] = p
+		x.peers++
+	}
+	if !x.fresh {
+		if fd := w.clusters.Take(p); fd >= 0 {
+			b := w.slots[fd].h.(*backend)
+			b.pooled = false
+			x.cluster.Stats.Reused.Inc()
+			x.cluster.Stats.Wait.Observe(0)
+			x.use(b)
+			return true
+		}
+	}
+	if !x.dial(p) {
+		return false
+	}
+	x.dialEnd = w.now + x.policy.ConnectTimeout.Milliseconds()
+	x.hedgeAt = min(w.now+w.server.config.Upstream.HedgeAfter.Milliseconds(), x.dialEnd)
+	return true
+}
+
+// use makes b the connection of the try and starts to write.
+func (x *exchange) use(b *backend) {
+	x.leaveDials(b)
+	x.b, b.x = b, x
+	b.requests++
+	b.peer.Outstanding++
+	x.sent, x.wrote, x.acked, x.sentAt = 0, false, false, 0
+	x.b4 = x.w.now
+	x.pumpUp()
+}
+
+// leaveDials closes the connects under way but keep.
+func (x *exchange) leaveDials(keep *backend) {
+	for i := range x.dialing {
+		if b := x.dials[i]; b != keep {
+			b.close()
+		}
+		x.dials[i] = nil
+	}
+	x.dialing = 0
+}
+
+// dialFailed: the connect b broke. The others go on; without others the next
+// endpoint is tried.
+func (x *exchange) dialFailed(b *backend, err *http1.Error) {
+	for i := range x.dialing {
+		if x.dials[i] == b {
+			x.dialing--
+			x.dials[i] = x.dials[x.dialing]
+			x.dials[x.dialing] = nil
+			break
+		}
+	}
+	b.close()
+	if x.dialing > 0 {
+		return
+	}
+	x.fail(err, route.RetryError)
+}
+
+// hedge: no connect has succeeded for a while. Another endpoint is tried beside
+// the one that hangs, which gets no new requests meanwhile; the first to connect
+// wins.
+func (x *exchange) hedge() {
+	w, k := x.w, x.cluster
+	if w.now >= x.dialEnd {
+		for i := range x.dialing {
+			k.Stats.ConnectErrors.Inc()
+			k.Eject(x.dials[i].peer, w.now)
+		}
+		x.leaveDials(nil)
+		x.fail(errConnectTimeout, route.RetryTimeout)
+		return
+	}
+	for i := range x.dialing {
+		k.Eject(x.dials[i].peer, w.now)
+	}
+	x.hedgeAt = x.dialEnd
+	if x.dialing == dialsMax || !x.another(route.RetryTimeout) {
+		return
+	}
+	p := k.Pick(x.policy.Balance, x.hash, x.tried[:x.peers], w.now)
+	if p == nil {
+		return
+	}
+	k.Stats.Retries.Inc()
+	if end := x.dialEnd; x.start(p) && x.b == nil {
+		x.dialEnd = max(end, x.dialEnd)
+	}
+}
+
+// another reports whether the policy allows one more try after a fault of kind
+// cond, and takes it out of the budget.
+func (x *exchange) another(cond route.RetryOn) bool {
+	p, w := x.policy, x.w
+	switch {
+	case p.RetryOn&cond == 0, p.Tries > 0 && x.tries >= p.Tries, x.tries >= triesMax:
+		return false
+	case p.TriesTimeout > 0 && w.now-x.firstAt >= p.TriesTimeout.Milliseconds():
+		return false
+	}
+	return x.cluster.Spend(w.now)
+}
+
+// repeatable reports whether the request may be sent once more: all of it is
+// kept, and nothing of it can have been processed or the method allows that.
+func (x *exchange) repeatable() bool {
+	if !x.replay || x.phase != awaiting {
+		return false
+	}
+	return !x.wrote || x.method.Idempotent() || x.policy.RetryOn&route.RetryNonIdempotent != 0
+}
+
+// fail ends a try that broke before the client saw anything of an answer: the
+// request goes to another endpoint or is answered with err.
+func (x *exchange) fail(err *http1.Error, cond route.RetryOn) {
+	stale := x.b != nil && x.b.requests > 1 && cond == route.RetryError
+	x.failed(err, cond, stale)
+}
+
+// failed: free tries cost nothing of the policy's count or of the budget. They
+// follow a pooled connection that was closed meanwhile, or an endpoint that
+// disappeared: that says nothing about the next one.
+func (x *exchange) failed(err *http1.Error, cond route.RetryOn, free bool) {
+	repeatable := x.repeatable()
+	peer := x.dropTry()
+	if x.phase != awaiting {
+		x.breakOff()
+		return
+	}
+	x.lastFault = err
+	switch {
+	case !repeatable:
+	case free && x.policy.RetryOn&cond != 0 && x.freeTries < triesMax:
+		x.freeTries++
+		x.fresh = true
+		x.tries--
+		x.forget(peer)
+		x.cluster.Stats.Retries.Inc()
+		x.try()
+		x.arm()
+		return
+	case x.another(cond):
+		x.cluster.Stats.Retries.Inc()
+		x.try()
+		x.arm()
+		return
+	}
+	x.w.count(err, false)
+	x.answer(err)
+}
+
+// forget takes peer off the list of those tried.
+func (x *exchange) forget(peer *upstream.Peer) {
+	if x.peers > 0 && x.tried[x.peers-1] == peer {
+		x.peers--
+	}
+}
+
+// dropTry closes the try's connections and returns its endpoint.
+func (x *exchange) dropTry() *upstream.Peer {
+	x.leaveDials(nil)
+	b := x.b
+	if b == nil {
+		return nil
+	}
+	x.b, b.x = nil, nil
+	b.peer.Outstanding--
+	if !x.received || x.out.len() > x.sent {
+		sysReset(b.fd) // the endpoint must not take a part for the whole
+	}
+	b.close()
+	x.first = -1
+	x.writeBroken = false
+	return b.peer
+}
+
+// releaseTry gives the connection back to its pool if it is fit for another
+// request, or closes it.
+func (x *exchange) releaseTry() {
+	b := x.b
+	if b == nil || !x.reusable() {
+		x.dropTry()
+		return
+	}
+	x.b, b.x = nil, nil
+	b.peer.Outstanding--
+	b.rest()
+}
+
+// reusable: the answer and the request are complete and nothing came behind.
+func (x *exchange) reusable() bool {
+	b := x.b
+	return x.phase == streaming && x.reuse && x.response.Done() && x.received && x.out.len() == x.sent &&
+		!x.writeBroken && !b.fin && !b.readable && b.in.len() == 0
+}
+
+// arm sets the deadlines that follow from the exchange's state. At any moment one
+// side is waited for: the endpoint (x.timer), the client (c.timer), or both.
+func (x *exchange) arm() {
+	c, w := x.c, x.w
+	if c == nil {
+		return
+	}
+	var up, down int64
+	p := x.policy
+	switch {
+	case x.phase == tunnelled:
+		up = max(x.b4, c.at) + p.ReadTimeout.Milliseconds()
+	case x.b == nil:
+		up = x.hedgeAt
+	case x.out.len() > x.sent && !x.writeBroken:
+		up = x.b4 + p.SendTimeout.Milliseconds()
+	case x.received && c.out.len() == 0:
+		up = x.b4 + p.ReadTimeout.Milliseconds()
+		if x.phase == awaiting && !x.acked {
+			up = min(up, max(x.b4, x.ackLook)+ackMilli)
+		}
+	}
+	switch {
+	case x.phase == tunnelled:
+	case c.out.len() > 0:
+		down = c.at + clientWriteMilli
+	case !x.received && x.out.len() == x.sent:
+		down = max(c.at, x.b4) + w.server.config.Limits.BodyTimeout.Milliseconds()
+	}
+	w.wheel.set(&x.timer, up)
+	w.wheel.set(&c.timer, down)
+}
+
+// expired: a deadline of the endpoint's side is over.
+func (x *exchange) expired() {
+	c, w := x.c, x.w
+	if c == nil {
+		return
+	}
+	c.register() // from now on it is worth knowing if the client goes away
+	switch {
+	case x.c == nil: // registering failed
+		return
+	case x.phase == tunnelled:
+		c.close()
+		return
+	case x.b == nil:
+		x.hedge()
+	case x.out.len() > x.sent && !x.writeBroken:
+		x.fail(errSendTimeout, route.RetryTimeout)
+	case x.phase == awaiting && !x.acked && w.now < x.b4+x.policy.ReadTimeout.Milliseconds():
+		x.lookForAck()
+	case x.phase == awaiting:
+		x.fail(errReadTimeout, route.RetryTimeout)
+	default:
+		x.breakOff()
+	}
+	x.arm()
+}
+
+// lookForAck: the request was written a while ago. If the endpoint's kernel has
+// not acknowledged it, its host is likely gone: another endpoint is asked, if the
+// request may be repeated and there is one.
+func (x *exchange) lookForAck() {
+	w, k := x.w, x.cluster
+	x.ackLook = w.now
+	if sysUnacked(x.b.fd) == 0 {
+		x.acked = true
+		probeIdle(x.b.fd, 10)
+		return
+	}
+	k.Eject(x.b.peer, w.now)
+	w.dropIdle(x.b.peer)
+	if k.Size() > x.peers && x.repeatable() && x.another(route.RetryTimeout) {
+		k.Stats.Retries.Inc()
+		k.Stats.Abandoned.Inc()
+		x.dropTry()
+		x.lastFault = errUnacknowledged
+		x.try()
+	}
+}
+
+// probeIdle has the kernel ask a silent peer whether it is still there (TCP
+// keep-alive) after idle seconds, then every second; three misses end the
+// connection.
+func probeIdle(fd int32, idle int) {
+	unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, idle)
+	unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 1)
+	unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
+	unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+}
+
+// clientExpired: a deadline of the client's side is over.
+func (x *exchange) clientExpired() {
+	if x.received || x.c.out.len() > 0 {
+		x.c.abort()
+		return
+	}
+	x.badBody(errBodyTimeout)
+}
