@@ -1,0 +1,105 @@
+package k8s
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/weirproxy/weir/l7/route"
+)
+
+// cluster is a route.Cluster and where its endpoints come from.
+type cluster struct {
+	*route.Cluster
+	service types.NamespacedName
+	port    string // name of the Service's port, which the slices use too
+	known   bool   // Service and port exist; without, it has no endpoints
+	notices []Notice
+}
+
+// refusedCluster is the name of the cluster without endpoints that routes lead
+// to which can't be served as they are meant.
+const refusedCluster = "refused"
+
+// clusters keeps those in force by name.
+type clusters struct {
+	workers int
+	byName  map[string]*cluster
+}
+
+// get returns the cluster of b in namespace, new or from before, and puts it
+// into next. problem says why it has no endpoints, if it can't have any.
+func (c *clusters) get(next map[string]*cluster, namespace string, b backend, services map[types.NamespacedName]*corev1.Service) (_ *cluster, problem string) {
+	if b.refused {
+		return c.named(next, refusedCluster), ""
+	}
+	key := types.NamespacedName{Namespace: namespace, Name: b.service}
+	port, problem := findPort(services[key], b)
+	var name string
+	switch {
+	case problem == "":
+		name = fmt.Sprintf("%s/%s:%d", namespace, b.service, port.Port)
+	case b.name != "":
+		name = namespace + "/" + b.service + ":" + b.name
+	default:
+		name = fmt.Sprintf("%s/%s:%d", namespace, b.service, b.number)
+	}
+	k := c.named(next, name)
+	k.service, k.known, k.port = key, problem == "", ""
+	if k.known {
+		k.port = port.Name
+	}
+	return k, problem
+}
+
+func (c *clusters) named(next map[string]*cluster, name string) *cluster {
+	k := next[name]
+	if k == nil {
+		if k = c.byName[name]; k == nil {
+			k = &cluster{Cluster: route.NewCluster(name, c.workers)}
+		}
+		next[name] = k
+	}
+	return k
+}
+
+// list returns the clusters in force, sorted by name.
+func (c *clusters) list() []*route.Cluster {
+	out := make([]*route.Cluster, 0, len(c.byName))
+	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
+		out = append(out, c.byName[name].Cluster)
+	}
+	return out
+}
+
+// findPort returns the port of s that b names. problem is not "" if there is
+// none that can be used.
+func findPort(s *corev1.Service, b backend) (port corev1.ServicePort, problem string) {
+	if s == nil {
+		return port, fmt.Sprintf("Service %q does not exist", b.service)
+	}
+	if s.Spec.Type == corev1.ServiceTypeExternalName {
+		return port, fmt.Sprintf("Service %q is of type ExternalName, which is refused: it could lead anywhere", b.service)
+	}
+	udp := false
+	for _, p := range s.Spec.Ports {
+		if b.name != "" && p.Name != b.name || b.name == "" && p.Port != b.number {
+			continue
+		}
+		if p.Protocol == "" || p.Protocol == corev1.ProtocolTCP {
+			return p, ""
+		}
+		udp = true
+	}
+	want := b.name
+	if want == "" {
+		want = fmt.Sprint(b.number)
+	}
+	if udp {
+		return port, fmt.Sprintf("port %s of Service %q is not TCP", want, b.service)
+	}
+	return port, fmt.Sprintf("Service %q has no port %s", b.service, want)
+}

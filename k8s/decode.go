@@ -1,0 +1,176 @@
+package k8s
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+)
+
+// object is one decoded object.
+type object struct {
+	ref    ref
+	line   int               // of its document
+	digest [sha256.Size]byte // of its JSON
+	value  metav1.Object
+}
+
+// fault says what is wrong with a document or with one item of a list in it.
+type fault struct {
+	ref  ref // kind and name "" if they can't be told
+	line int
+	err  error
+	mild bool // only a kind that does not concern Weir
+}
+
+// decoder reads documents strictly: unknown and repeated fields are errors.
+type decoder struct{ strict *serializer.Serializer }
+
+func newDecoder() (*decoder, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register Kubernetes types: %w", err)
+		}
+	}
+	options := serializer.SerializerOptions{Strict: true}
+	return &decoder{serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, options)}, nil
+}
+
+// header is what every object and list starts with.
+type header struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+	Items []json.RawMessage `json:"items"`
+}
+
+// kinds are those that Weir reads, with their API version.
+var kinds = map[string]string{
+	"Ingress": "networking.k8s.io/v1", "IngressClass": "networking.k8s.io/v1",
+	"Service": "v1", "ConfigMap": "v1", "Secret": "v1", "EndpointSlice": "discovery.k8s.io/v1",
+}
+
+// decode returns the objects of a document and what is wrong in it.
+func (d *decoder) decode(doc document) (objects []object, faults []fault) {
+	data, err := yaml.YAMLToJSONStrict(doc.text)
+	if err != nil {
+		return nil, []fault{{line: yamlLine(doc, err), err: err}}
+	}
+	return d.decodeJSON(data, doc, nil)
+}
+
+// decodeJSON decodes one object, or a list if it isn't itself an item of one.
+func (d *decoder) decodeJSON(data []byte, doc document, list *header) (objects []object, faults []fault) {
+	var h header
+	if err := json.Unmarshal(data, &h); err != nil {
+		return nil, []fault{{line: doc.line, err: fmt.Errorf("not an object: %w", err)}}
+	}
+	if h.Kind == "" && list != nil { // the items of an IngressList need not say what they are
+		h.Kind, h.APIVersion = strings.TrimSuffix(list.Kind, "List"), list.APIVersion
+	}
+	if item, ok := strings.CutSuffix(h.Kind, "List"); ok && list == nil && (item == "" || kinds[item] != "") {
+		for _, raw := range h.Items {
+			o, f := d.decodeJSON(raw, doc, &h)
+			objects, faults = append(objects, o...), append(faults, f...)
+		}
+		return objects, faults
+	}
+	r := ref{h.Kind, types.NamespacedName{Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}}
+	if h.Kind == "IngressClass" {
+		r.Namespace = ""
+	} else if r.Namespace == "" {
+		r.Namespace = "default"
+	}
+	o, err := d.one(data, h, &r)
+	if err != nil {
+		mild := kinds[h.Kind] == "" && h.Kind != "" && h.APIVersion != ""
+		return nil, []fault{{r, faultLine(doc, err), err, mild}}
+	}
+	o.line = doc.line
+	return []object{o}, nil
+}
+
+// one decodes the object that h heads.
+func (d *decoder) one(data []byte, h header, r *ref) (object, error) {
+	switch want := kinds[h.Kind]; {
+	case h.Kind == "" || h.APIVersion == "":
+		return object{}, errors.New("kind or apiVersion is missing")
+	case want == "":
+		return object{}, fmt.Errorf("kind %s of %s does not concern this version of Weir", clip(h.Kind), clip(h.APIVersion))
+	case h.APIVersion != want:
+		return object{}, fmt.Errorf("%s of %s is not served; use %s", h.Kind, clip(h.APIVersion), want)
+	}
+	gvk := h.GroupVersionKind()
+	value, _, err := d.strict.Decode(data, &gvk, nil)
+	if err != nil {
+		return object{}, err
+	}
+	m, ok := value.(metav1.Object)
+	if !ok {
+		return object{}, fmt.Errorf("%s has no metadata", h.Kind)
+	}
+	if reasons := validation.IsDNS1123Subdomain(r.Name); len(reasons) != 0 {
+		return object{}, fmt.Errorf("metadata.name %q: %s", clip(r.Name), strings.Join(reasons, "; "))
+	}
+	if reasons := validation.IsDNS1123Label(r.Namespace); r.Namespace != "" && len(reasons) != 0 {
+		return object{}, fmt.Errorf("metadata.namespace %q: %s", clip(r.Namespace), strings.Join(reasons, "; "))
+	}
+	m.SetNamespace(r.Namespace)
+	return object{ref: *r, digest: sha256.Sum256(data), value: m}, nil
+}
+
+var (
+	lineInError  = regexp.MustCompile(`\bline (\d+)`)
+	fieldInError = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]*?)([^".\[\]]+)"`)
+)
+
+// yamlLine turns the line that err counts from the start of doc into one of the
+// file.
+func yamlLine(doc document, err error) int {
+	if m := lineInError.FindStringSubmatch(err.Error()); m != nil {
+		if n, convErr := strconv.Atoi(m[1]); convErr == nil && n <= 1+bytes.Count(doc.text, []byte("\n")) {
+			return doc.line + max(n, 1) - 1
+		}
+	}
+	return doc.line
+}
+
+// faultLine returns the line of the field that err names, if the document has
+// only one of that name, else the document's first line.
+func faultLine(doc document, err error) int {
+	m := fieldInError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return doc.line
+	}
+	found := 0
+	for n, line := range bytes.Split(doc.text, []byte("\n")) {
+		text := strings.TrimLeft(string(line), " \t-{\"'")
+		if rest, ok := strings.CutPrefix(text, m[2]); ok && strings.HasPrefix(strings.TrimLeft(rest, "\"' "), ":") {
+			if found != 0 {
+				return doc.line
+			}
+			found = doc.line + n
+		}
+	}
+	if found == 0 {
+		return doc.line
+	}
+	return found
+}

@@ -1,0 +1,158 @@
+package k8s
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fileBytesMax bounds one file: more is surely not a set of manifests.
+const fileBytesMax = 16 << 20
+
+// file is what one file yields, the last good version of what is broken in it
+// now included. It is immutable.
+type file struct {
+	path    string // as found below the directory
+	stamp   stamp
+	objects []object
+	notices []Notice
+}
+
+// stamp changes when a file does.
+type stamp struct {
+	device, inode   uint64
+	size            int64
+	modified, state unix.Timespec // content; also name, mode and owner
+	fresh           bool          // written so lately that another write may look alike
+}
+
+// freshTime is longer than the steps of any file system's clock.
+const freshTime = time.Second
+
+func stampOf(info os.FileInfo) stamp {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return stamp{fresh: true}
+	}
+	return stamp{
+		device: uint64(s.Dev), inode: s.Ino, size: s.Size,
+		modified: unix.Timespec(s.Mtim), state: unix.Timespec(s.Ctim),
+		fresh: time.Since(info.ModTime()) < freshTime,
+	}
+}
+
+// same reports whether a file with stamp s needs no reading after one with old.
+func (s stamp) same(old stamp) bool { return s == old && !s.fresh }
+
+// readFile reads path. Of what can't be read or decoded it keeps the version of
+// old, which is nil if the file is new.
+func (d *decoder) readFile(path string, s stamp, old *file) *file {
+	f := &file{path: path, stamp: s}
+	data, err := contents(path)
+	if err != nil {
+		f.fault(0, fault{err: err})
+		f.keep(old, nil)
+		return f
+	}
+	docs, broken := d.split(path, data)
+	var keep []ref
+	lost := false // something is broken of which only the old file tells what it was
+	for _, doc := range docs {
+		objects, faults := []object(nil), []fault(nil)
+		if broken != nil && doc.text == nil {
+			faults = []fault{{line: doc.line, err: broken}}
+		} else {
+			objects, faults = d.decode(doc)
+		}
+		f.objects = append(f.objects, objects...)
+		for _, bad := range faults {
+			f.fault(doc.number, bad)
+			switch {
+			case bad.mild:
+			case bad.ref.kind == "" || bad.ref.Name == "":
+				lost = true
+			default:
+				keep = append(keep, bad.ref)
+			}
+		}
+	}
+	for n := range keep {
+		f.keep(old, &keep[n])
+	}
+	if lost {
+		f.keep(old, nil)
+	}
+	return f
+}
+
+func (d *decoder) split(path string, data []byte) ([]document, error) {
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		return splitJSON(data)
+	}
+	return splitYAML(data), nil
+}
+
+// keep adds the objects of old that f does not list: the one named by r, or all.
+func (f *file) keep(old *file, r *ref) {
+	if old == nil {
+		return
+	}
+	listed := make(map[ref]bool, len(f.objects))
+	for _, o := range f.objects {
+		listed[o.ref] = true
+	}
+	for _, o := range old.objects {
+		if !listed[o.ref] && (r == nil || *r == o.ref) {
+			f.objects = append(f.objects, o)
+		}
+	}
+}
+
+func (f *file) fault(number int, bad fault) {
+	n := Notice{
+		Severity: Error, Kind: bad.ref.kind, Namespace: bad.ref.Namespace, Name: bad.ref.Name,
+		Reason: "InvalidManifest", File: f.path, Line: bad.line,
+		Message: fmt.Sprintf("document %d: %v: the last good version stays in force, if there was one", number, bad.err),
+		Remedy:  "correct the file",
+	}
+	if number == 0 {
+		n.Message = fmt.Sprintf("%v: the last good version stays in force, if there was one", bad.err)
+	}
+	if bad.mild {
+		n.Severity, n.Reason, n.Remedy = Info, "UnknownKind", ""
+		n.Message = fmt.Sprintf("document %d: %v", number, bad.err)
+	}
+	f.notices = append(f.notices, n)
+}
+
+// contents returns what the regular file path holds. It does not block on what
+// turns out to be something else.
+func contents(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, fileBytesMax+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > fileBytesMax {
+		return nil, fmt.Errorf("larger than %d MiB", fileBytesMax>>20)
+	}
+	return data, nil
+}
