@@ -91,7 +91,7 @@ func check(p listed) []string {
 }
 
 func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
 	if err != nil {
 		if e, ok := errors.AsType[*exec.ExitError](err); ok {

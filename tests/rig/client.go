@@ -26,13 +26,22 @@ type Client struct {
 // Dial connects to addr; the connection is closed with the test.
 func Dial(t testing.TB, addr netip.AddrPort) *Client {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", addr.String(), Deadline)
+	c, err := connect(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{TCPConn: conn.(*net.TCPConn), r: bufio.NewReader(conn), t: t}
+	c.t = t
 	t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// connect returns a client without a test: only its Try methods may be used.
+func connect(addr netip.AddrPort) (*Client, error) {
+	conn, err := net.DialTimeout("tcp", addr.String(), Deadline)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{TCPConn: conn.(*net.TCPConn), r: bufio.NewReader(conn)}, nil
 }
 
 // Lines joins lines with CRLF and ends the head with an empty one.
@@ -169,12 +178,11 @@ func Do(t testing.TB, addr netip.AddrPort, method, request string) *Message {
 
 // TryGet is a GET on a new connection for polls: what goes wrong is returned.
 func TryGet(addr netip.AddrPort, host, target string) (*Message, error) {
-	conn, err := net.DialTimeout("tcp", addr.String(), Deadline)
+	c, err := connect(addr)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	c := &Client{TCPConn: conn.(*net.TCPConn), r: bufio.NewReader(conn)}
+	defer c.Close()
 	if err := c.TrySend(Get(host, target)); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,31 @@
+package cases
+
+import (
+	"testing"
+
+	"github.com/weirproxy/weir/tests/rig"
+)
+
+func TestCB02PrefixComparesWholeSegments(t *testing.T) {
+	w := newWorld(t, "a b c", []rig.Object{rig.Ingress("t1", "i1",
+		rig.R("f.example.test", "/ba", "Prefix", "a"),
+		rig.R("f.example.test", "/ba/x/", "Prefix", "b"),
+		rig.R("f.example.test", "/ba/x", "Exact", "c"))})
+	for path, want := range map[string]string{
+		"/ba": "a", "/ba/": "a", "/banana": "404", "/ba/x": "c", "/ba/x/": "b", "/ba/x/y": "b", "/ba/xx": "a",
+		"/BA": "404", "/": "404", "/ba?x=/ba/x": "a", "/b%61/x": "c", "/ba/./x": "c", "/q/../ba": "a",
+	} {
+		w.expect("f.example.test", path, want)
+	}
+}
+
+func TestCB08StarInAPrefixIsALiteral(t *testing.T) {
+	w := newWorld(t, "a b", []rig.Object{
+		rig.Ingress("t1", "bad", rig.R("s.example.test", "/*", "Prefix", "a")),
+		rig.Ingress("t1", "good", rig.R("s.example.test", "/ok", "Prefix", "b")),
+	})
+	w.expect("s.example.test", "/ok", "b")
+	w.expect("s.example.test", "/x", "404")
+	w.expect("s.example.test", "/*/x", "a")
+	w.noticed(`"bad"`, "/*")
+}
