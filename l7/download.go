@@ -191,13 +191,12 @@ func (x *exchange) takeAnswerBody(r *http1.Response, data []byte) (int, bool) {
 	}
 	done := x.response.Done()
 	var head, frame, tail []byte
-	var room [http1.ChunkHeadMax]byte
 	if r != nil {
 		head = x.finalHead(r)
 	}
 	if x.framing == asChunked {
 		if len(payload) > 0 {
-			frame = room[http1.PutChunkHead(room[:], len(payload)):]
+			frame = w.chunk[http1.PutChunkHead(w.chunk[:], len(payload)):]
 			tail = crlf
 		}
 		if done {

@@ -56,9 +56,10 @@ type Worker struct {
 	buffers  buffers
 	request  http1.Request
 	response http1.Response
-	up, down []byte // scratch for reads from clients and from endpoints
-	head     []byte // scratch for heads that are written
-	tail     []byte // scratch for last chunks and trailers
+	up, down []byte                   // scratch for reads from clients and from endpoints
+	head     []byte                   // scratch for heads that are written
+	tail     []byte                   // scratch for last chunks and trailers
+	chunk    [http1.ChunkHeadMax]byte // scratch for chunk heads
 	iov      [4]unix.Iovec
 	accepted unix.RawSockaddrAny
 
