@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/weirproxy/weir/agent"
+)
+
+// agentOptions are the values of the agent's flags.
+type agentOptions struct {
+	config              agent.Config
+	source              string
+	logLevel, logFormat string
+	requestID           bool
+}
+
+func agentCommand() *cli.Command {
+	o := defaultOptions()
+	return &cli.Command{
+		Name:  "agent",
+		Usage: "serve what Kubernetes objects ask for",
+		Description: "SIGTERM and SIGINT begin the drain: /readyz answers 503 at once, connections are still accepted and\n" +
+			"told to close, and the agent ends with exit code 0 when none is left or the drain timeout has passed.\n" +
+			"A second such signal ends it at once. SIGUSR1 opens the access log file again. SIGHUP is ignored: files\n" +
+			"are watched, their changes take effect by themselves.",
+		ArgsUsage: " ",
+		Flags:     o.flags(),
+		Action: func(c *cli.Context) error {
+			if err := noArguments(c); err != nil {
+				return err
+			}
+			if err := o.check(c); err != nil {
+				return err
+			}
+			o.config.Logger = o.logger(c.App.ErrWriter)
+			return serve(c.Context, o.config)
+		},
+	}
+}
+
+// defaultOptions are what --help shows as defaults.
+func defaultOptions() *agentOptions {
+	o := &agentOptions{logLevel: "info", logFormat: "text", requestID: true}
+	c := &o.config
+	c.HTTPAddresses = both(80)
+	c.AdminAddress = netip.MustParseAddrPort("127.0.0.1:9901")
+	c.AcceptPolicy, c.FountainMark, c.PinWorkers = "shared", 256, true
+	c.DrainTimeout = 240 * time.Second
+	c.AccessLog = "off"
+	c.Limits.HeadBytesMax, c.Limits.LineBytesMax, c.Limits.FieldsMax = 32<<10, 16<<10, 128
+	c.Limits.ResponseHeadBytesMax = 64 << 10
+	c.Limits.HeadTimeout, c.Limits.BodyTimeout, c.Limits.IdleTimeout = 10*time.Second, 60*time.Second, 75*time.Second
+	c.Limits.LifetimeMax = time.Hour
+	c.Upstream.IdleMax, c.Upstream.IdleTimeout = 320, 55*time.Second
+	c.Upstream.RequestsMax, c.Upstream.LifetimeMax = 10_000, time.Hour
+	c.Upstream.HedgeAfter = 250 * time.Millisecond
+	return o
+}
+
+// both returns the unspecified addresses of both families, or of IPv4 alone on a
+// machine without IPv6.
+func both(port uint16) []netip.AddrPort {
+	out := []netip.AddrPort{netip.AddrPortFrom(netip.IPv4Unspecified(), port)}
+	if l, err := net.Listen("tcp6", "[::]:0"); err == nil {
+		l.Close()
+		out = append(out, netip.AddrPortFrom(netip.IPv6Unspecified(), port))
+	}
+	return out
+}
+
+// check refuses what contradicts or has no effect.
+func (o *agentOptions) check(c *cli.Context) error {
+	switch {
+	case o.source == "kube":
+		return usagef("--source kube: this version can't watch the Kubernetes API yet; give --source dir with --manifests DIR")
+	case o.config.Manifests == "":
+		return usagef("no source of objects: give --manifests DIR")
+	case c.IsSet("fountain-mark") && o.config.AcceptPolicy != "fountain":
+		return usagef("--fountain-mark %d has no effect with --accept-policy %s; want --accept-policy fountain",
+			o.config.FountainMark, o.config.AcceptPolicy)
+	case o.config.AccessLogFile != "" && o.config.AccessLog == "off":
+		return usagef("--access-log-file %s has no effect with --access-log off; want --access-log json or nginx",
+			o.config.AccessLogFile)
+	case o.config.Limits.LineBytesMax > o.config.Limits.HeadBytesMax:
+		return usagef("--line-bytes-max %s is more than --head-bytes-max %s; want at most that",
+			bytes(o.config.Limits.LineBytesMax), bytes(o.config.Limits.HeadBytesMax))
+	}
+	o.config.Forwarded.NoRequestID = !o.requestID
+	return nil
+}
+
+// logger writes to w what --log-level and --log-format say.
+func (o *agentOptions) logger(w io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		panic(fmt.Sprintf("log level %q passed its check", o.logLevel))
+	}
+	h := &slog.HandlerOptions{Level: level}
+	if o.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(w, h))
+	}
+	return slog.New(slog.NewTextHandler(w, h))
+}
