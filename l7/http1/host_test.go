@@ -3,6 +3,7 @@ package http1
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -86,4 +87,38 @@ func TestIPv6AddressesAsNetipSeesThem(t *testing.T) {
 	if !isIPv6([]byte(strings.Repeat("0:", 7) + "0")) {
 		t.Error("eight groups of zeros are an address")
 	}
+}
+
+// slowHost says which host stands in s, "bad" if it is none, in the most obvious
+// way.
+func slowHost(s string) string {
+	s = strings.ToLower(s)
+	if rest, ok := strings.CutPrefix(s, "["); ok {
+		address, port, ok := strings.Cut(rest, "]")
+		addr, err := netip.ParseAddr(address)
+		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" || !slowPort(port) {
+			return "bad"
+		}
+		return "[" + address + "]"
+	}
+	host, port := s, ""
+	if i := strings.IndexByte(s, ':'); i >= 0 {
+		host, port = s[:i], s[i:]
+	}
+	if strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=") != "" || !slowPort(port) || host == "" && port != "" {
+		return "bad"
+	}
+	host = strings.TrimSuffix(host, ".")
+	if host == "" && s != "" || strings.HasSuffix(host, ".") {
+		return "bad"
+	}
+	return host
+}
+
+func slowPort(s string) bool {
+	if s == "" {
+		return true
+	}
+	n, err := strconv.ParseUint(s[1:], 10, 16)
+	return s[0] == ':' && err == nil && n <= 65535 && len(s) <= 6
 }
