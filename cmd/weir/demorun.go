@@ -102,9 +102,9 @@ on %[2]s; two backends, "one" and "two", answer.
 
   a prefix, shared by both      curl -H 'Host: shop.example' %[2]s/cart/7
   an exact path, only one       curl -H 'Host: shop.example' %[2]s/cart/health
-  the host's default backend    curl -H 'Host: shop.example' %[2]s/else
+  a longer prefix, only two     curl -H 'Host: shop.example' %[2]s/cart/admin/7
   a wildcard host               curl -H 'Host: any.tools.example' %[2]s/
-  no rule for the host: 404     curl -i %[2]s/
+  no rule for the path: 404     curl -i -H 'Host: shop.example' %[2]s/cartoon
   a streamed answer             curl -N -H 'Host: any.tools.example' %[2]s/stream
   a streamed request            head -c 100000 /dev/zero | curl -T - -H 'Host: any.tools.example' %[2]s/upload
   what the backend receives     curl -H 'Host: shop.example' -H 'X-Test: 1' %[2]s/cart
@@ -114,7 +114,7 @@ on %[2]s; two backends, "one" and "two", answer.
 
 Change something while it runs:
 
-  serve the 404 above too       mv %[1]s/catch-all.yaml.off %[1]s/catch-all.yaml
+  a default backend, no 404     mv %[1]s/catch-all.yaml.off %[1]s/catch-all.yaml
   ask what a request gets       weir explain GET %[2]s/cart/7 -H 'Host: shop.example' --manifests %[1]s
   judge the manifests           weir lint --manifests %[1]s
   look inside                   curl http://%[3]s/debug/table   also /metrics, /readyz, /debug/workers
