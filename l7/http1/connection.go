@@ -47,6 +47,8 @@ func optionOf(item []byte) options {
 	switch {
 	case len(item) == 0:
 		return 0
+	case string(item) == "keep-alive":
+		return optionKeepAlive
 	case equalFold(item, "keep-alive"):
 		return optionKeepAlive
 	case equalFold(item, "close"):

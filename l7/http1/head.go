@@ -11,20 +11,22 @@ type Field struct {
 // nameBytes is the length of the longest name that a Field can describe.
 const nameBytes = 1<<16 - 1
 
+// The flags of a Field.
 const (
-	fieldDrop       = 1 << iota // not to be forwarded
-	fieldUnderscore             // the name contains '_'
+	fieldDrop       = 1               // not to be forwarded
+	fieldUnderscore = classUnderscore // the name contains '_'
 )
 
 // Head is the field section of a message. It is large (about 4 KiB) and meant
 // to be used for one parse after the other.
 type Head struct {
-	buf    []byte // what was parsed; not owned
-	n      int
-	seen   uint64          // the set of known fields
-	twice  uint64          // those that came more than once
-	first  [fieldIDs]uint8 // index of the first of a kind, valid if seen
-	fields [MaxFields]Field
+	buf         []byte // what was parsed; not owned
+	n           int
+	seen        uint64          // the set of known fields
+	twice       uint64          // those that came more than once
+	underscores bool            // some name contains '_'
+	first       [fieldIDs]uint8 // index of the first of a kind, valid if seen
+	fields      [MaxFields]Field
 }
 
 // Len returns the number of fields.
@@ -70,27 +72,20 @@ func (h *Head) Drop(i int) bool { return h.fields[i].flags&fieldDrop != 0 }
 // interfaces can't tell such a name from one with '-'.
 func (h *Head) Underscore(i int) bool { return h.fields[i].flags&fieldUnderscore != 0 }
 
-// add records the field whose line starts at p.
-func (h *Head) add(p int, l *fieldLine) {
-	id := lookup(h.buf[p:l.nameEnd])
-	f := &h.fields[h.n]
-	f.name, f.nameLen = uint32(p), uint16(l.nameEnd-p)
-	f.value, f.valueLen = uint32(l.value), uint32(l.valueEnd-l.value)
-	f.id, f.flags = id, 0
-	if l.class&classUnderscore != 0 {
-		f.flags = fieldUnderscore
-	}
-	if id != FieldNone {
-		bit := uint64(1) << id
+// note counts f, the field after the last one, in.
+func (h *Head) note(f *Field) {
+	if f.id != FieldNone {
+		bit := uint64(1) << f.id
 		if bit&ofOneHop != 0 {
-			f.flags = fieldDrop
+			f.flags |= fieldDrop
 		}
 		if h.seen&bit == 0 {
-			h.first[id] = uint8(h.n)
-		} else {
-			h.twice |= bit
+			h.first[f.id] = uint8(h.n)
 		}
+		h.twice |= h.seen & bit
 		h.seen |= bit
+	} else if f.flags&fieldUnderscore != 0 {
+		h.underscores = true
 	}
 	h.n++
 }

@@ -92,7 +92,7 @@ func (r *Request) interpret() (ref refusal) {
 	if ref = r.interpretHost(); ref != ok {
 		return ref
 	}
-	if r.codingAlias() {
+	if r.underscores && r.codingAlias() {
 		return refCodingAlias
 	}
 	set, ref := r.connection()

@@ -71,55 +71,53 @@ func scanText(b []byte, i int) int {
 	}
 }
 
-// fieldLine is where the parts of one field line lie; next is after its CRLF.
-type fieldLine struct {
-	nameEnd, value, valueEnd, next int
-	class                          uint8 // of all characters of the name together
-}
-
-// scanField scans the field line at p, which is inside b. It is incomplete if b
-// ends before its CRLF.
-func scanField(b []byte, p, lineBytes int) (l fieldLine, ref refusal) {
-	i := p
-	for i < len(b) {
+// scanField scans the field line at p, which is inside b, and describes it in f,
+// but for what its name means. next is the index after its CRLF. The line is
+// incomplete if b ends before that.
+func scanField(b []byte, p, lineBytes int, f *Field) (next int, ref refusal) {
+	i, class := p, uint8(0)
+	for ; i < len(b); i++ {
 		c := classes[b[i]]
 		if c&classToken == 0 {
 			break
 		}
-		l.class |= c
-		i++
+		class |= c
 	}
 	if i == len(b) {
-		return l, incomplete
+		return 0, incomplete
 	}
 	if b[i] != ':' || i == p {
-		return l, refuseName(b, p, i, lineBytes)
+		return 0, refuseName(b, p, i, lineBytes)
 	}
-	l.nameEnd = i
+	if i-p > nameBytes {
+		return 0, refLineBytes
+	}
+	f.name, f.nameLen = uint32(p), uint16(i-p)
+	f.flags = class & classUnderscore
 	for i++; i < len(b) && (b[i] == ' ' || b[i] == '\t'); i++ {
 	}
-	l.value = i
+	value := i
 	i = scanText(b, i)
 	switch {
 	case i == len(b):
-		return l, incomplete
+		return 0, incomplete
 	case i-p > lineBytes:
-		return l, refLineBytes
+		return 0, refLineBytes
 	case b[i] == '\n':
-		return l, refBareLF
+		return 0, refBareLF
 	case b[i] != '\r':
-		return l, refControl
+		return 0, refControl
 	case i+1 == len(b):
-		return l, incomplete
+		return 0, incomplete
 	case b[i+1] != '\n':
-		return l, refBareCR
+		return 0, refBareCR
 	}
-	l.next = i + 2
-	for i > l.value && (b[i-1] == ' ' || b[i-1] == '\t') {
+	next = i + 2
+	for i > value && (b[i-1] == ' ' || b[i-1] == '\t') {
 		i--
 	}
-	l.valueEnd = i
-	return l, ok
+	f.value, f.valueLen = uint32(value), uint32(i-value)
+	return next, ok
 }
 
 // refuseName says what is wrong with the field name at p, which ends at i with

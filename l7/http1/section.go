@@ -34,24 +34,23 @@ func sectionEnd(b []byte, from int) (end int, ref refusal) {
 // parseFields parses field lines from b[p:] up to the empty line and returns
 // the index after that. b is cut to lim.HeadBytes.
 func (h *Head) parseFields(b []byte, p int, lim *Limits) (next int, ref refusal) {
-	h.buf, h.n, h.seen, h.twice = b, 0, 0, 0
+	h.buf, h.n, h.seen, h.twice, h.underscores = b, 0, 0, 0, false
 	fields := min(lim.Fields, MaxFields)
 	for p < len(b) && b[p] != '\r' {
 		if h.n == fields {
 			return 0, refFields
 		}
-		l, ref := scanField(b, p, lim.LineBytes)
+		f := &h.fields[h.n]
+		next, ref := scanField(b, p, lim.LineBytes, f)
 		if ref == incomplete {
 			return 0, unfinished(b, p, lim)
 		}
 		if ref != ok {
 			return 0, ref
 		}
-		if l.nameEnd-p > nameBytes {
-			return 0, refLineBytes
-		}
-		h.add(p, &l)
-		p = l.next
+		f.id = lookup(b[p : p+int(f.nameLen)])
+		h.note(f)
+		p = next
 	}
 	if p+2 > len(b) {
 		return 0, unfinished(b, p, lim)

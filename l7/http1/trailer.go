@@ -15,7 +15,8 @@ const notInTrailers = ofOneHop | 1<<FieldContentEncoding | 1<<FieldContentLength
 	1<<FieldRetryAfter | 1<<FieldServer | 1<<FieldSetCookie | 1<<FieldVary
 
 // decodeTrailers decodes the trailer section at the front of b and ends the
-// body. The lines to forward are moved together.
+// body. The lines to forward are moved together. Names with '_' are not forwarded:
+// what they are taken for with '-' may be forbidden.
 func (d *Body) decodeTrailers(b []byte, lim *Limits) (n int, ref refusal) {
 	section := b[:min(len(b), lim.HeadBytes)]
 	if len(section) >= 2 && string(section[:2]) == "\r\n" {
@@ -42,23 +43,23 @@ func (d *Body) decodeTrailers(b []byte, lim *Limits) (n int, ref refusal) {
 		if fields++; fields > min(lim.Fields, MaxFields) {
 			return 0, refFields
 		}
-		l, ref := scanField(section, p, lim.LineBytes)
+		var f Field
+		next, ref := scanField(section, p, lim.LineBytes, &f)
 		if ref != ok {
 			return 0, ref
 		}
-		if mayTrail(section[p:l.nameEnd], l.class) {
-			kept += copy(section[kept:], section[p:l.next])
+		if f.flags&fieldUnderscore == 0 && mayTrail(section[p:p+int(f.nameLen)]) {
+			kept += copy(section[kept:], section[p:next])
 		}
-		p = l.next
+		p = next
 	}
 	d.trailers, d.done = section[:kept:kept], true
 	return end, ok
 }
 
-// mayTrail reports whether a trailer field is forwarded. Names with '_' aren't:
-// their aliases with '-' may be forbidden.
-func mayTrail(name []byte, class uint8) bool {
-	if class&classUnderscore != 0 || notInTrailers>>lookup(name)&1 != 0 {
+// mayTrail reports whether a trailer field of this name is forwarded.
+func mayTrail(name []byte) bool {
+	if notInTrailers>>lookup(name)&1 != 0 {
 		return false
 	}
 	for _, prefix := range [...]string{"content-", "if-", "proxy-", "access-control-", "sec-"} {
