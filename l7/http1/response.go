@@ -48,18 +48,8 @@ func (r *Response) parse(b []byte, method Method, lim *Limits) (n int, ref refus
 // before an empty reason phrase may be missing.
 func (r *Response) parseStatusLine(b []byte, lim *Limits) (next int, ref refusal) {
 	const form = "HTTP/1.1 200"
-	for i := range min(len(b), len(form)) {
-		switch c := b[i]; {
-		case i == 7 && (c == '0' || c == '1'):
-		case i == 9 && '1' <= c && c <= '5':
-		case i > 9 && '0' <= c && c <= '9':
-		case i < 9 && i != 7 && c == form[i]:
-		default:
-			return 0, lineRefusal(c, refStatusLine)
-		}
-	}
-	if len(b) <= len(form) {
-		return 0, incomplete
+	if ref := matchStatus(b, form); ref != ok {
+		return 0, ref
 	}
 	r.Minor = int(b[7] - '0')
 	r.Status = int(b[9]-'0')*100 + int(b[10]-'0')*10 + int(b[11]-'0')
@@ -85,6 +75,28 @@ func (r *Response) parseStatusLine(b []byte, lim *Limits) (next int, ref refusal
 	}
 	r.ReasonPhrase = b[i:end:end]
 	return end + 2, ok
+}
+
+// matchStatus reports whether b starts like form but for its digits, and goes
+// on after it.
+func matchStatus(b []byte, form string) refusal {
+	if len(b) > len(form) && string(b[:len(form)]) == form {
+		return ok
+	}
+	for i := range min(len(b), len(form)) {
+		switch c := b[i]; {
+		case i == 7 && (c == '0' || c == '1'):
+		case i == 9 && '1' <= c && c <= '5':
+		case i > 9 && '0' <= c && c <= '9':
+		case i < 9 && i != 7 && c == form[i]:
+		default:
+			return lineRefusal(c, refStatusLine)
+		}
+	}
+	if len(b) <= len(form) {
+		return incomplete
+	}
+	return ok
 }
 
 // interpret gives the fields their meaning; method is the request's.

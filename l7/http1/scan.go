@@ -50,25 +50,25 @@ func makeClasses() (list [256]uint8) {
 // i, tabs excepted, or len(b). Such is what ends a field value, well or badly.
 func scanText(b []byte, i int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for {
-		// Eight bytes at a time: the lowest bit that is set belongs to the first
-		// byte under 0x20 or equal to 0x7F.
-		for ; i+8 <= len(b); i += 8 {
-			x := binary.LittleEndian.Uint64(b[i:])
-			del := x ^ 0x7F*ones
-			if hit := ((x-0x20*ones)&^x | (del-ones)&^del) & tops; hit != 0 {
-				i += bits.TrailingZeros64(hit) / 8
-				break
-			}
+	// Eight bytes at a time: the lowest bit that is set belongs to the first byte
+	// under 0x20 or equal to 0x7F.
+	for i+8 <= len(b) {
+		x := binary.LittleEndian.Uint64(b[i:])
+		del := x ^ 0x7F*ones
+		hit := ((x-0x20*ones)&^x | (del-ones)&^del) & tops
+		if hit == 0 {
+			i += 8
+			continue
 		}
-		for i < len(b) && b[i] >= 0x20 && b[i] != 0x7F {
-			i++
-		}
-		if i == len(b) || b[i] != '\t' {
+		if i += bits.TrailingZeros64(hit) / 8; b[i] != '\t' {
 			return i
 		}
 		i++
 	}
+	for i < len(b) && (b[i] >= 0x20 && b[i] != 0x7F || b[i] == '\t') {
+		i++
+	}
+	return i
 }
 
 // scanField scans the field line at p, which is inside b, and describes it in f,
