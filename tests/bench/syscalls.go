@@ -42,7 +42,11 @@ func countCalls(p *proxy, r row, o options, dir string) (calls, error) {
 	if err != nil {
 		return calls{}, fmt.Errorf("read counts of strace (%s): %w", &log, err)
 	}
-	return parseCalls(string(text), result.Requests)
+	c, err := parseCalls(string(text), result.Requests)
+	if err != nil {
+		return c, fmt.Errorf("%w: strace says: %s", err, &log)
+	}
+	return c, nil
 }
 
 // parseCalls reads the table of strace -c: % time, seconds, usecs/call, calls,

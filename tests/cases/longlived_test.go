@@ -30,7 +30,8 @@ func TestCB78ConfigChurnDoesNotGrowMemory(t *testing.T) {
 	for i := range ingresses {
 		objects = append(objects, change(i, 0))
 	}
-	w := newWorld(t, "a ws", append(objects, rig.Ingress("t1", "ws", rig.R("ws.example.test", "/", "Prefix", "ws"))))
+	w := newWorld(t, "a ws", append(objects, rig.Ingress("t1", "ws", rig.R("ws.example.test", "/", "Prefix", "ws")).
+		Annotate(rig.Nginx+"proxy-read-timeout", "3600").Annotate(rig.Nginx+"proxy-send-timeout", "3600")))
 	w.pods["ws"].Handle(echo)
 	var open []*rig.Client
 	for range sockets {
@@ -69,7 +70,7 @@ func TestCB78ConfigChurnDoesNotGrowMemory(t *testing.T) {
 		b := make([]byte, 4)
 		c.SetReadDeadline(time.Now().Add(rig.Deadline))
 		if _, err := io.ReadFull(c.Reader(), b); err != nil || string(b) != "ping" {
-			t.Errorf("WebSocket %d: %q, %v, want its echo", i, b, err)
+			t.Fatalf("WebSocket %d: %q, %v, want its echo", i, b, err)
 		}
 	}
 }

@@ -21,13 +21,13 @@ func TestForwardedFieldsOfClientsAreReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.accepted(t, get("X-Forwarded-For: 6.6.6.6", "X-Real-IP: 6.6.6.6", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.test", "X-Forwarded-Port: 1", "X-Forwarded-Scheme: https"),
 		[]string{"X-Forwarded-For: 127.0.0.1\r\n", "X-Forwarded-Proto: http\r\n", "X-Forwarded-Host: " + host + "\r\n"},
-		[]string{"6.6.6.6", "evil.test", ": https", "port: 1\r\n"})
+		[]string{"\nx-forwarded-for: 6.6.6.6", "ip: 6.6.6.6", "evil.test", ": https", "port: 1\r\n"})
 }
 
 func TestUnderscoreAliasesAreDropped(t *testing.T) {
 	w := newWorld(t)
-	w.accepted(t, post("hello", "Content-Length: 5", "X_Auth_User: root", "Content_Length: 50", "Transfer_Encoding: chunked", "X_Forwarded_For: 6.6.6.6"),
-		[]string{"Content-Length: 5\r\n", "\r\n\r\nhello"}, []string{"x_auth_user", "content_length", "transfer_encoding", "x_forwarded_for"})
+	w.accepted(t, post("hello", "Content-Length: 5", "X_Auth_User: root", "Content_Length: 50", "X_Forwarded_For: 6.6.6.6"),
+		[]string{"Content-Length: 5\r\n", "\r\n\r\nhello"}, []string{"x_auth_user", "content_length", "x_forwarded_for"})
 }
 
 func TestTrailersNeverBecomeFields(t *testing.T) {
@@ -128,7 +128,7 @@ func TestAnEarlyAnswerDoesNotDesynchronise(t *testing.T) {
 	if m := c.Read("POST"); string(m.Body) != "early" {
 		t.Fatalf("answer %d %q, want early", m.Status, m.Body)
 	}
-	w.innocent(t, "while the body is missing")
+	w.innocent(t, "meanwhile")
 	if err := c.TrySend("0123456789" + rig.Get(host, "/next")); err != nil {
 		return // closed on both sides: right too
 	}

@@ -38,6 +38,7 @@ func TestRefusesObfuscatedTransferEncoding(t *testing.T) {
 		either("two lines, different", post(empty, "Transfer-Encoding: chunked", "Transfer-Encoding: identity")),
 		r400("space before colon", post(empty, "Transfer-Encoding : chunked")),
 		r400("tab before colon", post(empty, "Transfer-Encoding\t: chunked")),
+		r400("underscore", post(empty, "Transfer_Encoding: chunked")),
 		r400("leading space", post(empty, " Transfer-Encoding: chunked")),
 		r400("HTTP/1.0", "POST /p HTTP/1.0\r\nHost: "+host+"\r\nTransfer-Encoding: chunked\r\n\r\n"+empty),
 	})

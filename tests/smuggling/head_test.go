@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/weirproxy/weir/tests/rig"
 )
 
 func TestRefusesBareLineEnds(t *testing.T) {
@@ -98,8 +100,19 @@ func TestRefusesBadHosts(t *testing.T) {
 		r400("slash", with("Host: "+host+"/x")), r400("space", with("Host: a b")), r400("port of letters", with("Host: "+host+":http")),
 		r400("port too big", with("Host: "+host+":65536")), r400("two ports", with("Host: "+host+":1:2")),
 		r400("comma", with("Host: "+host+", b")), r400("open bracket", with("Host: [::1")),
-		{"empty", with("Host:"), []int{400, 404}},
 	})
+}
+
+// TestAnEmptyHostIsServedByRulesWithoutHost: RFC 9112, 3.2 allows it for
+// targets without authority; here no rule serves it.
+func TestAnEmptyHostIsServedByRulesWithoutHost(t *testing.T) {
+	w := newWorld(t)
+	if m := rig.Do(t, w.Addr, "GET", "GET /p HTTP/1.1\r\nHost:\r\n\r\n"); m.Status != 404 {
+		t.Errorf("empty Host -> %d, want 404", m.Status)
+	}
+	if n := w.backend.Bytes(); n != 0 {
+		t.Errorf("backend saw %q", w.backend.Received())
+	}
 }
 
 func TestRefusesBadExpectations(t *testing.T) {
