@@ -8,8 +8,8 @@ import (
 )
 
 // The system calls of the data path. All descriptors are non-blocking, so they
-// return at once and go through RawSyscall: the Go scheduler needn't know. Only
-// epollWait may block and tells it.
+// return at once and go through RawSyscall: the Go scheduler needn't know. The
+// loop sleeps in sysEpollNap for a moment, in sysEpollWait for longer.
 
 func errnoOf(e syscall.Errno) unix.Errno { return unix.Errno(e) }
 
@@ -111,9 +111,12 @@ func sysEpollDel(epfd, fd int32) {
 	syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epfd), unix.EPOLL_CTL_DEL, uintptr(fd), 0, 0, 0)
 }
 
-// sysEpollPoll returns what is ready now.
-func sysEpollPoll(epfd int32, events []event) (int, unix.Errno) {
-	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+// sysEpollNap waits up to milli ms without telling the scheduler, which thinks
+// that the loop runs: no P changes hands, and sysmon, which would come every 20 µs
+// to take one away, sleeps on. A stop of the world interrupts it: the preemption
+// signal ends the call with EINTR, and is sent again until the goroutine stops.
+func sysEpollNap(epfd int32, events []event, milli int) (int, unix.Errno) {
+	n, _, e := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), uintptr(milli), 0, 0)
 	if e != 0 {
 		return 0, errnoOf(e)
 	}

@@ -17,6 +17,7 @@ import (
 
 const (
 	eventsMax   = 256      // of one epoll batch
+	napMilli    = 2        // tests/bench/results/nap.txt
 	scratchSize = 64 << 10 // bytes of one read: tests/bench/results/readsize.txt
 	// headroom in front of a scratch buffer takes a chunk head, so that a chunk
 	// leaves in one piece.
@@ -150,20 +151,11 @@ func (w *Worker) run() error {
 	defer w.closeAll()
 	w.tick()
 	w.wheel.tick = w.now / tickMilli
-	busy := true
 	for {
-		n, e := 0, unix.Errno(0)
-		if busy {
-			n, e = sysEpollPoll(w.epfd, w.events[:])
+		n, err := w.wait()
+		if err != nil {
+			return err
 		}
-		if n == 0 {
-			w.log.flush(w)
-			n, e = sysEpollWait(w.epfd, w.events[:], w.timeout())
-		}
-		if e != 0 && e != unix.EINTR {
-			return fmt.Errorf("worker %d: epoll_wait: %w", w.id, e)
-		}
-		busy = n > 1
 		w.tick()
 		w.dispatch(w.events[:n])
 		w.wheel.advance(w.now)
@@ -173,6 +165,28 @@ func (w *Worker) run() error {
 			return nil
 		}
 	}
+}
+
+// wait returns the number of events that came, or 0 if a timer is due. A busy loop
+// only naps; when nothing comes for a while it lets go of its P and sleeps.
+func (w *Worker) wait() (int, error) {
+	t := w.timeout()
+	nap := napMilli
+	if t >= 0 {
+		nap = min(t, nap)
+	}
+	n, e := sysEpollNap(w.epfd, w.events[:], nap)
+	if n == 0 && e == 0 && t != nap {
+		w.log.flush(w)
+		if t > 0 {
+			t -= nap
+		}
+		n, e = sysEpollWait(w.epfd, w.events[:], t)
+	}
+	if e != 0 && e != unix.EINTR {
+		return 0, fmt.Errorf("worker %d: epoll_wait: %w", w.id, e)
+	}
+	return n, nil
 }
 
 // timeout is how long the loop may sleep, ms.
