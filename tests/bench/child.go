@@ -21,10 +21,19 @@ type child struct {
 	log bytes.Buffer
 }
 
-// start runs a command on one CPU.
-func start(cpu int, name string, args ...string) (*child, error) {
-	all := append([]string{"-c", strconv.Itoa(cpu), name}, args...)
-	c := &child{cmd: exec.Command("taskset", all...)} // execs: the process keeps its id
+// place is where and how urgently processes run.
+type place struct{ cpu, nice int }
+
+// command returns a command that runs at p. The programs in front of it exec,
+// so that the process keeps its id.
+func (p place) command(name string, args ...string) *exec.Cmd {
+	all := []string{"-c", strconv.Itoa(p.cpu), "nice", "-n", strconv.Itoa(p.nice), name}
+	return exec.Command("taskset", append(all, args...)...)
+}
+
+// start runs a command at p.
+func start(p place, name string, args ...string) (*child, error) {
+	c := &child{cmd: p.command(name, args...)}
 	c.cmd.Stdout, c.cmd.Stderr = &c.log, &c.log
 	if err := c.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -50,12 +59,12 @@ func (c *child) await(addr netip.AddrPort) error {
 			return conn.Close()
 		}
 	}
-	return fmt.Errorf("%s does not listen on %s: %s", c.cmd.Args[3], addr, &c.log)
+	return fmt.Errorf("%s does not listen on %s: %s", c.cmd.Args[6], addr, &c.log)
 }
 
-// runLoad carries out p in a child process on CPU cpu: this process, with its
-// own threads, stays out of the way.
-func runLoad(cpu int, p load.Plan) (load.Result, error) {
+// runLoad carries out p in a child process: this process, with its own threads,
+// stays out of the way.
+func runLoad(where place, p load.Plan) (load.Result, error) {
 	var r load.Result
 	self, err := os.Executable()
 	if err != nil {
@@ -65,7 +74,7 @@ func runLoad(cpu int, p load.Plan) (load.Result, error) {
 	if err != nil {
 		return r, err
 	}
-	cmd := exec.Command("taskset", "-c", strconv.Itoa(cpu), self, loadCommand)
+	cmd := where.command(self, loadCommand)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 	cmd.Stdin = bytes.NewReader(in)
 	cmd.Stderr = os.Stderr

@@ -49,6 +49,6 @@ func (p *proxy) startHAProxy(s *settings) error {
 	}
 	s.version[p.name] = firstLine("haproxy", "-v")
 	var err error
-	p.child, err = start(s.cpu, "haproxy", "-db", "-f", conf)
+	p.child, err = start(s.place, "haproxy", "-db", "-f", conf)
 	return err
 }

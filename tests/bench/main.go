@@ -19,14 +19,14 @@ import (
 const loadCommand = "load"
 
 type options struct {
-	proxies, rows     []string
-	rounds            int
-	round, warm       time.Duration
-	rate              int // requests per second of the row with a fixed rate
-	proxyCPU, loadCPU int
-	calls, fields     bool
-	out               string
-	weir              map[string]string
+	proxies, rows []string
+	rounds        int
+	round, warm   time.Duration
+	rate          int   // requests per second of the row with a fixed rate
+	proxy, load   place // load: the origin too
+	calls, fields bool
+	out           string
+	weir          map[string]string
 }
 
 func parse(args []string) (options, error) {
@@ -41,8 +41,9 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
 	f.DurationVar(&o.warm, "warm", 300*time.Millisecond, "load before each round that isn't measured")
 	f.IntVar(&o.rate, "rate", 5000, "requests per second of row rate")
-	f.IntVar(&o.proxyCPU, "proxy-cpu", 0, "CPU of the proxies")
-	f.IntVar(&o.loadCPU, "load-cpu", 1, "CPU of origin and load")
+	f.IntVar(&o.proxy.cpu, "proxy-cpu", 0, "CPU of the proxies")
+	f.IntVar(&o.load.cpu, "load-cpu", 1, "CPU of origin and load")
+	f.IntVar(&o.proxy.nice, "nice", 0, "niceness of proxies, origin and load; below 0 (as root) on a machine that does other work too")
 	f.BoolVar(&o.calls, "calls", true, "count system calls with strace")
 	f.BoolVar(&o.fields, "fields", false, "nginx and haproxy add the X- fields that Weir adds")
 	f.StringVar(&o.out, "out", "", "file for the report besides standard output")
@@ -52,6 +53,7 @@ func parse(args []string) (options, error) {
 	if f.NArg() != 0 {
 		return o, fmt.Errorf("surplus argument %q", f.Arg(0))
 	}
+	o.load.nice = o.proxy.nice
 	o.proxies = strings.Split(*proxies, ",")
 	given := false
 	f.Visit(func(x *flag.Flag) { given = given || x.Name == "proxies" })
@@ -118,12 +120,12 @@ func run(args []string) (err error) {
 
 // compare starts all programs and runs all rows.
 func compare(w io.Writer, o options, dir string) error {
-	origin, err := startOrigin(dir, o.loadCPU)
+	origin, err := startOrigin(dir, o.load)
 	if err != nil {
 		return err
 	}
 	defer origin.stop()
-	s := &settings{dir: dir, cpu: o.proxyCPU, origin: origin, fields: o.fields, weir: absolute(o.weir), version: map[string]string{}}
+	s := &settings{dir: dir, place: o.proxy, origin: origin, fields: o.fields, weir: absolute(o.weir), version: map[string]string{}}
 	var proxies []*proxy
 	for _, name := range o.proxies {
 		p, err := startProxy(s, name)

@@ -18,7 +18,7 @@ type sample struct {
 
 // perRequest returns the proxy's CPU time for one request in µs.
 func (s sample) perRequest() float64 {
-	return float64(s.cpu.Nanoseconds()) / 1e3 / float64(max(s.Requests, 1))
+	return float64(s.place.Nanoseconds()) / 1e3 / float64(max(s.Requests, 1))
 }
 
 // rate returns requests per second.
@@ -28,7 +28,7 @@ func (s sample) rate() float64 { return float64(s.Requests) / s.Elapsed.Seconds(
 // of the proxy's CPU clock.
 func measure(p *proxy, r row, o options) (sample, error) {
 	warm := r.plan(p, o.warm, o.rate)
-	if _, err := runLoad(o.loadCPU, warm); err != nil {
+	if _, err := runLoad(o.load, warm); err != nil {
 		return sample{}, err
 	}
 	before, err := p.cpu()
@@ -39,7 +39,7 @@ func measure(p *proxy, r row, o options) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	result, err := runLoad(o.loadCPU, r.plan(p, o.round, o.rate))
+	result, err := runLoad(o.load, r.plan(p, o.round, o.rate))
 	if err != nil {
 		return sample{}, err
 	}

@@ -60,6 +60,6 @@ func (p *proxy) startNginx(s *settings, bufferKiB int) error {
 	}
 	s.version[p.name] = firstLine("nginx", "-v")
 	var err error
-	p.child, err = start(s.cpu, "nginx", "-c", conf)
+	p.child, err = start(s.place, "nginx", "-c", conf)
 	return err
 }

@@ -44,7 +44,7 @@ func (o *origin) endpoint(i int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 1, byte(1 + i)}), o.port)
 }
 
-func startOrigin(dir string, cpu int) (*origin, error) {
+func startOrigin(dir string, where place) (*origin, error) {
 	addr, err := rig.FreeAddr(netip.IPv4Unspecified())
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func startOrigin(dir string, cpu int) (*origin, error) {
 	if err := os.WriteFile(conf, fmt.Appendf(nil, originConfig, dir, addr.Port()), 0o644); err != nil {
 		return nil, err
 	}
-	c, err := start(cpu, "nginx", "-c", conf)
+	c, err := start(where, "nginx", "-c", conf)
 	if err != nil {
 		return nil, err
 	}

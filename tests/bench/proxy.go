@@ -48,7 +48,7 @@ func (p *proxy) rss() (int64, error) {
 // settings are what the proxies have in common.
 type settings struct {
 	dir     string // for their files
-	cpu     int    // where they run
+	place   place  // of the proxies
 	origin  *origin
 	fields  bool              // the others add the X- fields that Weir adds
 	weir    map[string]string // binary of each proxy that is a weir
@@ -127,7 +127,7 @@ func (p *proxy) startWeir(s *settings, binary string) error {
 		return err
 	}
 	s.version[p.name] = firstLine(binary, "version")
-	p.child, err = start(s.cpu, binary, "agent", "--source", "dir", "--manifests", dir.Path,
+	p.child, err = start(s.place, binary, "agent", "--source", "dir", "--manifests", dir.Path,
 		"--controller-class", rig.Controller, "--http-address", p.addr.String(),
 		"--admin-address", admin.String(), "--workers", "1", "--access-log", "off")
 	return err

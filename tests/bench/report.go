@@ -37,7 +37,7 @@ func header(w io.Writer, o options, versions map[string]string) {
 	fmt.Fprintf(w, "cpu       %d x %s\n", runtime.NumCPU(), cpuModel())
 	fmt.Fprintf(w, "kernel    %s\n", kernel)
 	fmt.Fprintf(w, "go        %s\n", runtime.Version())
-	fmt.Fprintf(w, "settings  one worker each, pinned to CPU %d; origin (nginx, one worker) and load on CPU %d\n", o.proxyCPU, o.loadCPU)
+	fmt.Fprintf(w, "settings  one worker each, pinned to CPU %d; origin (nginx, one worker) and load on CPU %d; niceness %d\n", o.proxy.cpu, o.load.cpu, o.load.nice)
 	fmt.Fprintf(w, "          %d rounds of %v after %v of warm-up, proxies in turn; fixed rate %d/s; X- fields added by all: %v\n",
 		o.rounds, o.round, o.warm, o.rate, o.fields)
 	for _, name := range slices.Sorted(maps.Keys(versions)) {

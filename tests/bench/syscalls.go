@@ -30,7 +30,7 @@ func countCalls(p *proxy, r row, o options, dir string) (calls, error) {
 	}
 	time.Sleep(300 * time.Millisecond) // attaching; a call missed costs less than 0.1 %
 	plan := r.plan(p, 2*time.Second, o.rate)
-	result, loadErr := runLoad(o.loadCPU, plan)
+	result, loadErr := runLoad(o.load, plan)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		return calls{}, fmt.Errorf("stop strace: %w: %s", err, &log)
 	}
