@@ -69,9 +69,13 @@ var kinds = map[string]string{
 
 // decode returns the objects of a document and what is wrong in it.
 func (d *decoder) decode(doc document) (objects []object, faults []fault) {
+	if doc.json {
+		return d.decodeJSON(doc.text, doc, nil)
+	}
 	data, err := yaml.YAMLToJSONStrict(doc.text)
 	if err != nil {
-		return nil, []fault{{line: yamlLine(doc, err), err: err}}
+		line, text := yamlFault(doc, err)
+		return nil, []fault{{line: line, err: errors.New(text)}}
 	}
 	return d.decodeJSON(data, doc, nil)
 }
@@ -137,19 +141,24 @@ func (d *decoder) one(data []byte, h header, r *ref) (object, error) {
 }
 
 var (
-	lineInError  = regexp.MustCompile(`\bline (\d+)`)
+	lineInError  = regexp.MustCompile(`\bline \d+`)
 	fieldInError = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]*?)([^".\[\]]+)"`)
 )
 
-// yamlLine turns the line that err counts from the start of doc into one of the
-// file.
-func yamlLine(doc document, err error) int {
-	if m := lineInError.FindStringSubmatch(err.Error()); m != nil {
-		if n, convErr := strconv.Atoi(m[1]); convErr == nil && n <= 1+bytes.Count(doc.text, []byte("\n")) {
-			return doc.line + max(n, 1) - 1
+// yamlFault returns the line of the file that err is about, and its text in one
+// line and with the file's line numbers instead of the document's.
+func yamlFault(doc document, err error) (line int, text string) {
+	line = doc.line
+	last := bytes.Count(doc.text, []byte("\n"))
+	text = lineInError.ReplaceAllStringFunc(err.Error(), func(m string) string {
+		n, convErr := strconv.Atoi(strings.TrimPrefix(m, "line "))
+		if convErr != nil {
+			return m
 		}
-	}
-	return doc.line
+		line = doc.line + min(max(n-1, 0), last)
+		return fmt.Sprintf("line %d", line)
+	})
+	return line, strings.Join(strings.Fields(text), " ")
 }
 
 // faultLine returns the line of the field that err names, if the document has

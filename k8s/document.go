@@ -12,6 +12,7 @@ type document struct {
 	number int // in its file, from 1
 	line   int // of its first line, from 1
 	text   []byte
+	json   bool // not to be read as YAML, which has other rules for tabs
 }
 
 // splitYAML cuts data at the document markers of YAML. Documents without
@@ -22,7 +23,7 @@ func splitYAML(data []byte) []document {
 	finish := func(end int) {
 		if text := data[start:end]; !blank(text) {
 			skipped := leadingBlank(text)
-			docs = append(docs, document{number, startLine + bytes.Count(text[:skipped], []byte("\n")), text[skipped:]})
+			docs = append(docs, document{number, startLine + bytes.Count(text[:skipped], []byte("\n")), text[skipped:], false})
 		}
 	}
 	for at := 0; at < len(data); line++ {
@@ -94,8 +95,8 @@ func splitJSON(data []byte) ([]document, error) {
 			if errors.As(err, &syntax) {
 				line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
 			}
-			return append(docs, document{number, line, nil}), err
+			return append(docs, document{number, line, nil, true}), err
 		}
-		docs = append(docs, document{number, line, value})
+		docs = append(docs, document{number, line, value, true})
 	}
 }

@@ -76,7 +76,7 @@ func (s stance) message(what, name, value string) (severity Severity, reason, me
 		return Info, "Different", fmt.Sprintf("%s %s works differently: %s", what, name, s.note)
 	case guard:
 		return Error, "NotServed", fmt.Sprintf("%s %s is not supported by this version of Weir: "+
-			"%s; rather than being served without it, routes under it answer 503", what, name, s.note)
+			"%s; rather than served without it, its routes answer 503", what, name, s.note)
 	case never:
 		return Warning, "Refused", fmt.Sprintf("%s %s is refused: %s", what, name, s.note)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,8 @@ type watch struct {
 	fd      int           // of inotify, for adding and removing only
 	changed chan struct{} // capacity 1
 	ended   chan struct{} // closed when run has returned
+	parent  int           // watch descriptor of the directory above the root
+	shared  atomic.Bool   // that directory has manifests too: links lead there
 
 	// owned by the goroutine that calls begin, add and finish
 	current map[int]bool // watch descriptors in use
@@ -42,12 +45,12 @@ func newWatch(root string) (*watch, error) {
 		inotify: os.NewFile(uintptr(fd), "inotify"), fd: fd,
 		changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
-	parent, err := unix.InotifyAddWatch(fd, filepath.Dir(root), parentMask)
+	w.parent, err = unix.InotifyAddWatch(fd, filepath.Dir(root), parentMask)
 	if err != nil {
 		w.inotify.Close()
 		return nil, fmt.Errorf("watch %s: %w", filepath.Dir(root), err)
 	}
-	go w.run(parent, filepath.Base(root))
+	go w.run(filepath.Base(root))
 	return w, nil
 }
 
@@ -57,7 +60,7 @@ func (w *watch) close() {
 }
 
 // run reads events until the descriptor is closed.
-func (w *watch) run(parent int, root string) {
+func (w *watch) run(root string) {
 	defer close(w.ended)
 	buf := make([]byte, 64<<10)
 	for {
@@ -65,7 +68,7 @@ func (w *watch) run(parent int, root string) {
 		if err != nil {
 			return
 		}
-		if concerns(buf[:n], parent, root) {
+		if w.shared.Load() || concerns(buf[:n], w.parent, root) {
 			select {
 			case w.changed <- struct{}{}:
 			default:
@@ -100,6 +103,8 @@ func (w *watch) begin() { w.next, w.failed = make(map[int]bool), nil }
 func (w *watch) add(path string) {
 	wd, err := unix.InotifyAddWatch(w.fd, path, watchMask|unix.IN_ONLYDIR)
 	switch {
+	case err == nil && wd == w.parent:
+		w.shared.Store(true)
 	case err == nil:
 		w.next[wd] = true
 	case w.failed == nil && err != unix.ENOENT:
