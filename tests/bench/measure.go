@@ -18,7 +18,7 @@ type sample struct {
 
 // perRequest returns the proxy's CPU time for one request in µs.
 func (s sample) perRequest() float64 {
-	return float64(s.place.Nanoseconds()) / 1e3 / float64(max(s.Requests, 1))
+	return float64(s.cpu.Nanoseconds()) / 1e3 / float64(max(s.Requests, 1))
 }
 
 // rate returns requests per second.
