@@ -30,7 +30,8 @@ const (
 //
 // A file may hold many documents and lists. What can't be read or decoded keeps
 // its last good version and yields a notice; names that start with a dot are
-// ignored. Of an object in two files the first by path counts. Objects without
+// ignored. A file that was emptied counts as empty after a second only: most
+// writers truncate before they write. Of an object in two files the first by path counts. Objects without
 // creationTimestamp are as old as their first appearance.
 type Dir struct {
 	path   string // absolute
@@ -89,6 +90,9 @@ func (d *Dir) Run(ctx context.Context, changed func(*Objects, []Notice)) error {
 		w.begin()
 		notices := t.scan(w.add)
 		wait := rescanTime
+		if t.waiting {
+			wait = freshTime
+		}
 		if err := w.finish(); err != nil {
 			s.degraded(err)
 			wait = pollTime

@@ -92,8 +92,11 @@ func (i *ingress) readRule(r *networkingv1.IngressRule, field string, rewrite re
 	if first {
 		i.hosts = append(i.hosts, r.Host)
 	}
-	if r.HTTP == nil {
-		return // all of the host goes to the default backend
+	if r.HTTP == nil || len(r.HTTP.Paths) == 0 { // all of the host goes to the default backend
+		if i.fallback == nil {
+			i.note(Warning, field+".http", "NoPaths", "the rule has no paths and the Ingress no defaultBackend: it adds no route", "add one of them")
+		}
+		return
 	}
 	for n := range r.HTTP.Paths {
 		i.readPath(r.Host, &r.HTTP.Paths[n], fmt.Sprintf("%s.http.paths[%d]", field, n), rewrite)

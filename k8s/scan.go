@@ -27,6 +27,7 @@ type tree struct {
 	ages    map[ref]time.Time // when each object without creationTimestamp was first seen
 	known   map[ref]object    // the objects of the last set
 	last    time.Time         // the youngest age
+	waiting bool              // the last scan did not believe an empty file yet
 }
 
 func newTree(root string) (*tree, error) {
@@ -50,13 +51,22 @@ type visit struct {
 // directory before it is listed, and with those that links lead to.
 func (t *tree) scan(entered func(dir string)) []Notice {
 	v := &visit{entered: entered, found: make(map[string]stamp), seen: make(map[[2]uint64]bool)}
+	if info, err := os.Stat(t.root); err == nil {
+		s := stampOf(info)
+		v.seen[[2]uint64{s.device, s.inode}] = true
+	}
 	v.directory(t.root, 0)
+	t.waiting = false
 	files := make(map[string]*file, len(v.found))
 	for path, s := range v.found {
 		old := t.files[path]
-		if old != nil && s.same(old.stamp) {
+		switch {
+		case old != nil && s.same(old.stamp):
 			files[path] = old
-		} else {
+		case old != nil && s.size == 0 && s.fresh && len(old.objects) != 0:
+			files[path] = old // truncated by a writer that is about to write
+			t.waiting = true
+		default:
 			files[path] = t.decoder.readFile(path, s, old)
 		}
 	}
