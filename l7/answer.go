@@ -37,7 +37,6 @@ func (c *client) refuse(err *http1.Error) {
 	w.local.requests++
 	c.headAt, c.scanned = 0, 0
 	w.log.refused(c, err)
-	c.register()
 	c.mode = clientLast
 	c.unread = true
 	c.in.reset(&w.buffers)
@@ -78,7 +77,7 @@ func (x *exchange) answer(err *http1.Error) {
 	}
 	x.status = err.Status
 	x.log.err = err
-	if !x.received {
+	if !x.received || x.minor == 0 {
 		x.closeAfter = true
 	}
 	c.write(w.ownAnswer(err, x.closeAfter, x.method == http1.MethodHead))
@@ -129,7 +128,7 @@ func (x *exchange) finalHead(r *http1.Response) []byte {
 		b = append(b, w.dateField()...)
 	}
 	switch {
-	case r.Declared >= 0:
+	case r.Declared >= 0 && r.Status != 204: // RFC 9110, 8.6
 		b = append(b, "Content-Length: "...)
 		b = http1.AppendUint(b, uint64(r.Declared))
 		b = append(b, crlf...)

@@ -50,7 +50,10 @@ func (x *exchange) dial(p *upstream.Peer) bool {
 	if err := unix.Connect(fd, sockaddr(addr)); err != nil && err != unix.EINPROGRESS {
 		unix.Close(fd)
 		x.cluster.Stats.ConnectErrors.Inc()
-		x.cluster.Eject(p, w.now)
+		switch err {
+		case unix.ECONNREFUSED, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EHOSTDOWN:
+			x.cluster.Eject(p, w.now) // others, such as no free port, are no fault of its
+		}
 		x.lastFault = errConnect
 		return false
 	}

@@ -117,6 +117,10 @@ func (c *client) event(events uint32) {
 
 // expired: the client's deadline is over.
 func (c *client) expired() {
+	if due := c.at + clientWriteMilli; c.out.len() > 0 && c.w.now < due {
+		c.w.wheel.set(&c.timer, due) // it has taken something since
+		return
+	}
 	switch {
 	case c.mode == clientLinger, c.mode == clientLast, c.out.len() > 0:
 		c.abort()

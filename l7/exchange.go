@@ -251,6 +251,8 @@ func (x *exchange) end() {
 	if x.closeAfter {
 		c.mode = clientLast
 		c.unread = !x.received
+	}
+	if x.closeAfter || c.out.len() > 0 {
 		w.wheel.set(&c.timer, w.now+clientWriteMilli)
 	}
 	c.queue()

@@ -151,6 +151,7 @@ func (w *Worker) run() error {
 	defer w.closeAll()
 	w.tick()
 	w.wheel.tick = w.now / tickMilli
+	w.balance()
 	for {
 		n, err := w.wait()
 		if err != nil {
