@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// binary is built once in a test process, by the first test that needs it.
-var binary = sync.OnceValues(build)
+// Build returns the path of the weir binary: WEIR_BINARY if that is set, else
+// one that the first call in a process builds.
+var Build = sync.OnceValues(build)
 
-// Binary returns the path of the weir binary: WEIR_BINARY if that is set, else
-// one that is built now and shared by the tests of this process.
+// Binary is Build for a test.
 func Binary(t testing.TB) string {
 	t.Helper()
-	path, err := binary()
+	path, err := Build()
 	if err != nil {
 		t.Fatal(err)
 	}
