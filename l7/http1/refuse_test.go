@@ -242,6 +242,12 @@ func TestLimitsAreExact(t *testing.T) {
 		want string
 	}{
 		{"head", Limits{100, 1000, 10}, fit, 100, "431 head_too_large"},
+		{"head within its first line", Limits{40, 1000, 10}, func(n int) string {
+			if n == 40 {
+				return fit(n)
+			}
+			return "GET /" + strings.Repeat("v", n-len("GET /"))
+		}, 40, "414 target_too_long"},
 		{"line", Limits{1000, 50, 10}, line, 50, "431 line_too_long"},
 		{"request line", Limits{1000, 50, 10}, first, 50, "414 target_too_long"},
 		{"fields", Limits{1000, 50, 10}, many, 10, "431 too_many_fields"},

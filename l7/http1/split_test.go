@@ -112,13 +112,12 @@ func TestParseForgetsTheHeadBefore(t *testing.T) {
 		"TE: trailers", "Connection: close, x-y", "X-Y: 1", "Cookie: c", "Cookie: d")
 	bare := "GET / HTTP/1.0\r\n\r\n"
 	webSocket := wire("GET /chat HTTP/1.1", "Host: a", "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: "+webSocketKey)
-	heads := []string{full, webSocket, bare}
+	twoHosts := wire("GET / HTTP/1.1", "Host: a", "Host: b")
+	heads := []string{full, webSocket, bare, twoHosts, "GET /%zz HTTP/1.1\r\n"}
 	for _, before := range heads {
-		for _, after := range append(heads, "GET /%zz HTTP/1.1\r\n") {
+		for _, after := range heads {
 			var used Request
-			if n, err := used.Parse([]byte(before), &limits); n != len(before) {
-				t.Fatalf("Parse(%q) = %s", before, outcome(n, err))
-			}
+			used.Parse([]byte(before), &limits)
 			fresh, n, err := parseRequest(after, &limits)
 			m, errUsed := used.Parse([]byte(after), &limits)
 			if n != m || err != errUsed {
@@ -134,6 +133,29 @@ func TestParseForgetsTheHeadBefore(t *testing.T) {
 				if got, want := used.Get(id), fresh.Get(id); string(got) != string(want) || (got == nil) != (want == nil) {
 					t.Errorf("after %q: Get(%s) = %q, want %q", before, id, got, want)
 				}
+			}
+		}
+	}
+}
+
+func TestParseForgetsTheResponseBefore(t *testing.T) {
+	upgrade := wire("HTTP/1.1 101 x", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Accept: x")
+	twice := wire("HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 5")
+	heads := []string{upgrade, twice, wire("HTTP/1.0 200"), wire("HTTP/1.1 200 OK", "Content-Length: 5")}
+	for _, before := range heads {
+		for _, after := range heads {
+			var used Response
+			used.Parse([]byte(before), MethodGet, &limits)
+			m, errUsed := used.Parse([]byte(after), MethodGet, &limits)
+			fresh, n, err := parseResponse(after, MethodGet, &limits)
+			if n != m || err != errUsed {
+				t.Fatalf("Parse(%q) = %s after %q, %s alone", after, outcome(m, errUsed), before, outcome(n, err))
+			}
+			if err != nil {
+				continue
+			}
+			if got, want := describeResponse(&used)+fieldsOf(&used.Head), describeResponse(fresh)+fieldsOf(&fresh.Head); got != want {
+				t.Errorf("after %q\n got %s\nwant %s", before, got, want)
 			}
 		}
 	}
