@@ -10,7 +10,7 @@ import (
 	"net/http/pprof"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weirproxy/weir/l7"
 )
@@ -30,28 +30,22 @@ const index = `Weir, node agent
 // admin answers about an agent. Nothing that it shows is secret: objects of kind
 // Secret never reach it.
 type admin struct {
-	state   *state
-	stats   func() l7.Stats
-	wake    func() // makes every worker turn its loop
-	build   Build
-	logger  *slog.Logger
-	metrics http.Handler
+	state  *state
+	stats  func() l7.Stats
+	wake   func() // makes every worker turn its loop
+	logger *slog.Logger
+	small  prometheus.Gatherer // all metrics but those of routes and clusters
 }
 
 func newAdmin(s *state, stats func() l7.Stats, wake func(), build Build, logger *slog.Logger) *admin {
-	a := &admin{state: s, stats: stats, wake: wake, build: build, logger: logger}
-	a.metrics = promhttp.HandlerFor(newRegistry(s, stats, build), promhttp.HandlerOpts{
-		ErrorLog:            slog.NewLogLogger(logger.Handler(), slog.LevelError),
-		MaxRequestsInFlight: 3,
-	})
-	return a
+	return &admin{state: s, stats: stats, wake: wake, small: newRegistry(s, stats, build), logger: logger}
 }
 
 // handler returns all pages. They are for reading: GET and HEAD only.
 func (a *admin) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
-	mux.Handle("/metrics", a.metrics)
+	mux.HandleFunc("/metrics", a.metrics)
 	mux.HandleFunc("/healthz", a.healthz)
 	mux.HandleFunc("/readyz", a.readyz)
 	mux.HandleFunc("/debug/table", a.table)

@@ -7,23 +7,20 @@ import (
 
 	"github.com/weirproxy/weir/k8s"
 	"github.com/weirproxy/weir/l7"
-	"github.com/weirproxy/weir/l7/route"
 )
-
-// protocol is what the endpoints are spoken to.
-const protocol = "http/1.1"
 
 // statusClasses are the values of the label status, by index of RouteShard.Status.
 var statusClasses = [6]string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
-// collector reads all counters when it is scraped.
+// collector reads the counters of the agent, the workers and the table when it is
+// scraped.
 type collector struct {
 	state *state
 	stats func() l7.Stats
 	build Build
 }
 
-// Describe sends nothing: which series exist depends on the table.
+// Describe sends nothing: a registry then takes what Collect sends.
 func (c *collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends one metric for each series. It may run several times at once.
@@ -35,17 +32,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for i, w := range s.Workers {
 		collectWorker(out, strconv.Itoa(i), w)
 	}
-	f := c.state.inForce.Load()
-	collectTable(out, s, f)
-	if f == nil {
-		return
-	}
-	for _, r := range f.RouteStats {
-		collectRoute(out, r)
-	}
-	for _, cluster := range f.ClusterList {
-		collectCluster(out, cluster)
-	}
+	collectTable(out, s, c.state.inForce.Load())
 }
 
 func (c *collector) collectAgent(out sink) {
@@ -54,7 +41,7 @@ func (c *collector) collectAgent(out sink) {
 	out.gauge(mDraining, truth(draining))
 	out.counter(mUpdates, c.state.updates.Load())
 	out.counter(mSourceErrors, c.state.sourceErrors.Load())
-	out.gauge(mBuild, 1, "version", c.build.Version, "commit", c.build.Commit, "go_version", c.build.Go)
+	out.gauge(mBuild, 1, c.build.Version, c.build.Commit, c.build.Go)
 }
 
 func truth(b bool) float64 {
@@ -66,10 +53,10 @@ func truth(b bool) float64 {
 
 func collectServer(out sink, s l7.Stats) {
 	for i, n := range s.Unmatched {
-		out.counter(mUnmatched, n, "status", statusClasses[i])
+		out.counter(mUnmatched, n, statusClasses[i])
 	}
 	for reason, n := range s.Refused {
-		out.counter(mRefused, n, "reason", reason)
+		out.counter(mRefused, n, reason)
 	}
 	var dropped uint64
 	for _, w := range s.Workers {
@@ -86,7 +73,7 @@ func collectWorker(out sink, id string, w l7.WorkerStats) {
 		{mConnections, w.Connections}, {mActive, w.Active}, {mUpstreamOpen, w.UpstreamOpen},
 		{mUpstreamIdle, w.UpstreamIdle}, {mBuffers, w.BufferBytes},
 	} {
-		out.gauge(m.desc, float64(m.value), "worker", id)
+		out.gauge(m.desc, float64(m.value), id)
 	}
 	for _, m := range []struct {
 		desc  *prometheus.Desc
@@ -95,9 +82,9 @@ func collectWorker(out sink, id string, w l7.WorkerStats) {
 		{mAccepted, w.Accepted}, {mRequests, w.Requests}, {mBytesIn, w.BytesIn}, {mBytesOut, w.BytesOut},
 		{mTurns, w.Turns}, {mEvents, w.Events}, {mAcceptPaused, w.AcceptPaused},
 	} {
-		out.counter(m.desc, m.value, "worker", id)
+		out.counter(m.desc, m.value, id)
 	}
-	out.gauge(mLastTurn, float64(w.LastTurnMilli)/1000, "worker", id)
+	out.gauge(mLastTurn, float64(w.LastTurnMilli)/1000, id)
 }
 
 // collectTable shows f, nil before the first table.
@@ -117,67 +104,17 @@ func collectTable(out sink, s l7.Stats, f *inForce) {
 		notices[n.Severity]++
 	}
 	for severity, n := range notices {
-		out.gauge(mNotices, n, "severity", k8s.Severity(severity).String())
+		out.gauge(mNotices, n, k8s.Severity(severity).String())
 	}
 }
 
-func collectRoute(out sink, r *route.RouteStats) {
-	var status [6]uint64
-	var latency histogram
-	for i := range r.Shards {
-		shard := &r.Shards[i]
-		for class := range status {
-			status[class] += shard.Status[class].Load()
-		}
-		latency.add(&shard.Latency)
-	}
-	for class, n := range status {
-		if n > 0 {
-			out.counter(mRouteRequests, n, "host", r.Host, "ingress", r.Source, "status", statusClasses[class])
-		}
-	}
-	if !latency.empty() {
-		out.histogram(mRouteLatency, &latency, "host", r.Host, "ingress", r.Source)
-	}
+// sink makes metrics of values; labels are the values of those of d
+type sink struct{ ch chan<- prometheus.Metric }
+
+func (s sink) counter(d *prometheus.Desc, n uint64, labels ...string) {
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
 }
 
-func collectCluster(out sink, c *route.Cluster) {
-	set := c.Endpoints()
-	out.gauge(mUpEndpoints, float64(len(set.Active)), "cluster", c.Name, "state", "active")
-	out.gauge(mUpEndpoints, float64(len(set.Draining)), "cluster", c.Name, "state", "draining")
-	var wait, firstByte histogram
-	counters := [...]struct {
-		desc *prometheus.Desc
-		of   func(*route.ClusterShard) *route.Counter
-	}{
-		{mUpOpened, func(s *route.ClusterShard) *route.Counter { return &s.Opened }},
-		{mUpReused, func(s *route.ClusterShard) *route.Counter { return &s.Reused }},
-		{mUpConnectErrors, func(s *route.ClusterShard) *route.Counter { return &s.ConnectErrors }},
-		{mUpRetries, func(s *route.ClusterShard) *route.Counter { return &s.Retries }},
-		{mUpBudget, func(s *route.ClusterShard) *route.Counter { return &s.BudgetEmpty }},
-		{mUpCancelled, func(s *route.ClusterShard) *route.Counter { return &s.Cancelled }},
-		{mUpEjections, func(s *route.ClusterShard) *route.Counter { return &s.Ejections }},
-		{mUpAbandoned, func(s *route.ClusterShard) *route.Counter { return &s.Abandoned }},
-		{mUpNoEndpoint, func(s *route.ClusterShard) *route.Counter { return &s.NoEndpoint }},
-	}
-	var sums [len(counters)]uint64
-	for i := range c.Stats.Shards {
-		shard := &c.Stats.Shards[i]
-		for k := range counters {
-			sums[k] += counters[k].of(shard).Load()
-		}
-		wait.add(&shard.Wait)
-		firstByte.add(&shard.FirstByte)
-	}
-	for k, n := range sums {
-		if n > 0 {
-			out.counter(counters[k].desc, n, "cluster", c.Name, "protocol", protocol)
-		}
-	}
-	if !wait.empty() {
-		out.histogram(mUpWait, &wait, "cluster", c.Name, "protocol", protocol)
-	}
-	if !firstByte.empty() {
-		out.histogram(mUpFirstByte, &firstByte, "cluster", c.Name, "protocol", protocol)
-	}
+func (s sink) gauge(d *prometheus.Desc, v float64, labels ...string) {
+	s.ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 }

@@ -5,46 +5,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/weirproxy/weir/l7"
+	"github.com/weirproxy/weir/l7/route"
 )
 
-// All metrics of Weir. Labels have few values: host and ingress are those of the
-// rule (host "" = any host), never those of a request; status is "1xx" (tunnels)
-// to "5xx", or "none" for exchanges that ended without a status; cluster is
-// "namespace/service:port"; worker is a number from 0. Series of a route that was
-// never used are left out, as are those of routes and clusters that no table in
-// force names.
+// All metrics of Weir: here those of the agent, the workers and the table, below
+// those of each route and each cluster.
+//
+// Labels have few values: host and ingress are those of the rule (host "" = any
+// host), never those of a request; status is "1xx" (tunnels) to "5xx", or "none"
+// for exchanges that ended without a status; cluster is "namespace/service:port";
+// protocol is what its endpoints are spoken to; worker is a number from 0.
 var (
-	mRouteRequests = define("weir_route_requests_total",
-		"Finished exchanges by host and Ingress of the rule and by class of the status.", "host", "ingress", "status")
-	mRouteLatency = define("weir_route_latency_seconds",
-		"Time from the first byte of a request to the last of its answer.", "host", "ingress")
 	mUnmatched = define("weir_route_unmatched_requests_total",
 		"Answers to requests that no rule matches, or that were refused before a rule was looked for.", "status")
-
-	mUpOpened = define("weir_upstream_connections_opened_total",
-		"Connections established to endpoints.", "cluster", "protocol")
-	mUpReused = define("weir_upstream_connections_reused_total",
-		"Requests sent on a connection that had served another before.", "cluster", "protocol")
-	mUpConnectErrors = define("weir_upstream_connect_errors_total",
-		"Connects that were refused, unreachable or timed out.", "cluster", "protocol")
-	mUpRetries = define("weir_upstream_retries_total",
-		"Further tries of a request, whatever the reason.", "cluster", "protocol")
-	mUpBudget = define("weir_upstream_retry_budget_exhausted_total",
-		"Further tries not made because too many were made lately.", "cluster", "protocol")
-	mUpCancelled = define("weir_upstream_cancellations_total",
-		"Exchanges whose client went away before the answer was complete.", "cluster", "protocol")
-	mUpEjections = define("weir_upstream_ejections_total",
-		"Endpoints taken out of rotation after errors, counted by each worker.", "cluster", "protocol")
-	mUpAbandoned = define("weir_upstream_abandoned_total",
-		"Tries given up because their endpoint was removed.", "cluster", "protocol")
-	mUpNoEndpoint = define("weir_upstream_no_endpoint_total",
-		"Requests answered 503 because the cluster had no endpoint to send them to.", "cluster", "protocol")
-	mUpWait = define("weir_upstream_connection_wait_seconds",
-		"Time that a try waited for a connection; 0 if one was idle.", "cluster", "protocol")
-	mUpFirstByte = define("weir_upstream_first_byte_seconds",
-		"Time from the last written byte of a request to the first byte of its answer.", "cluster", "protocol")
-	mUpEndpoints = define("weir_upstream_endpoints",
-		"Endpoints that take new requests (active) or only finish what runs (draining).", "cluster", "state")
 
 	mConnections = define("weir_worker_connections",
 		"Open client connections.", "worker")
@@ -108,12 +81,68 @@ var (
 		"Always 1; what the binary was made from.", "version", "commit", "go_version")
 )
 
+// Metrics of each route and each cluster of the table in force. Series that are
+// still zero are left out, but for the endpoints.
+var (
+	routeRequests = family{"weir_route_requests_total",
+		"Finished exchanges by host and Ingress of the rule and by class of the status.", "counter"}
+	routeLatency = family{"weir_route_latency_seconds",
+		"Time from the first byte of a request to the last of its answer.", "histogram"}
+
+	upstreamCounters = []struct {
+		family
+		of func(*route.ClusterShard) *route.Counter
+	}{
+		{family{"weir_upstream_connections_opened_total",
+			"Connections established to endpoints.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.Opened }},
+		{family{"weir_upstream_connections_reused_total",
+			"Requests sent on a connection that had served another before.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.Reused }},
+		{family{"weir_upstream_connect_errors_total",
+			"Connects that were refused, unreachable or timed out.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.ConnectErrors }},
+		{family{"weir_upstream_retries_total",
+			"Further tries of a request, whatever the reason.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.Retries }},
+		{family{"weir_upstream_retry_budget_exhausted_total",
+			"Further tries not made because too many were made lately.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.BudgetEmpty }},
+		{family{"weir_upstream_cancellations_total",
+			"Exchanges whose client went away before the answer was complete.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.Cancelled }},
+		{family{"weir_upstream_ejections_total",
+			"Endpoints taken out of rotation after errors, counted by each worker.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.Ejections }},
+		{family{"weir_upstream_abandoned_total",
+			"Tries given up because their endpoint was removed.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.Abandoned }},
+		{family{"weir_upstream_no_endpoint_total",
+			"Requests answered 503 because the cluster had no endpoint to send them to.", "counter"},
+			func(s *route.ClusterShard) *route.Counter { return &s.NoEndpoint }},
+	}
+	upstreamHistograms = []struct {
+		family
+		of func(*route.ClusterShard) *route.Histogram
+	}{
+		{family{"weir_upstream_connection_wait_seconds",
+			"Time that a try waited for a connection; 0 if one was idle.", "histogram"},
+			func(s *route.ClusterShard) *route.Histogram { return &s.Wait }},
+		{family{"weir_upstream_first_byte_seconds",
+			"Time from the last written byte of a request to the first byte of its answer.", "histogram"},
+			func(s *route.ClusterShard) *route.Histogram { return &s.FirstByte }},
+	}
+	upstreamEndpoints = family{"weir_upstream_endpoints",
+		"Endpoints that take new requests (active) or only finish what runs (draining).", "gauge"}
+)
+
 // define returns the description of a metric.
 func define(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc(name, help, labels, nil)
 }
 
-// newRegistry returns a registry of its own with everything that /metrics shows.
+// newRegistry returns a registry of its own with what /metrics shows beside routes
+// and clusters.
 func newRegistry(s *state, stats func() l7.Stats, build Build) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(
