@@ -32,6 +32,7 @@ func (i *ingress) readAnnotations(known *spelling) rewriting {
 		switch {
 		case f.Verdict == Honoured && annotations[name].kind == setting && value != "":
 			i.overrides = append(i.overrides, override{name, value})
+			i.settings += name + "\x00" + value + "\x00"
 		case annotations[name].guards(value):
 			i.denied = true
 		case name == "canary":

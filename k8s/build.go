@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -121,7 +120,7 @@ func (b *build) addCatchAll(list []*ingress) {
 			best = i
 		case bare:
 			b.note(i, Info, "spec.defaultBackend", "DefaultAlreadyServed",
-				fmt.Sprintf("the default backend is that of the older %s: this one is on standby", best.key))
+				fmt.Sprintf("the default backend is that of the older %s: this one is on standby", best.source))
 		}
 	}
 	if best != nil {
@@ -135,40 +134,35 @@ func (b *build) route(i *ingress, host, path string, kind route.PathKind, to bac
 	}
 	c, problem := b.t.clusters.get(b.clusters, i.key.Namespace, to, b.services)
 	if problem != "" {
-		b.note(i, Warning, to.field, "NoBackend", problem+": requests answer 503", "")
+		b.note(i, Warning, to.field, "NoBackend", problem+": requests answer 503")
 	}
-	source := i.key.String()
-	key := statsKey{host, source}
+	key := statsKey{host, i.source}
 	stats := b.stats[key]
 	if stats == nil {
 		if stats = b.t.stats[key]; stats == nil {
-			stats = route.NewRouteStats(host, source, b.t.options.Workers)
+			stats = route.NewRouteStats(host, i.source, b.t.options.Workers)
 		}
 		b.stats[key] = stats
 	}
-	return &route.Route{Host: host, Path: path, Kind: kind, Source: source, Cluster: c.Cluster, Policy: b.policy(i), Stats: stats}
+	return &route.Route{Host: host, Path: path, Kind: kind, Source: i.source, Cluster: c.Cluster, Policy: b.policy(i), Stats: stats}
 }
 
 // policy returns one policy for all Ingresses with the same overrides, the same
 // as in the last build if nothing changed.
 func (b *build) policy(i *ingress) *route.Policy {
-	var key strings.Builder
-	for _, o := range i.overrides {
-		key.WriteString(o.name + "\x00" + o.value + "\x00")
-	}
-	p := b.policies[key.String()]
+	p := b.policies[i.settings]
 	if p == nil {
-		if p = b.t.policies[key.String()]; p == nil {
+		if p = b.t.policies[i.settings]; p == nil {
 			p = b.global.defaults.with(i.overrides)
 		}
-		b.policies[key.String()] = p
+		b.policies[i.settings] = p
 	}
 	return p
 }
 
-func (b *build) note(i *ingress, s Severity, field, reason, message string, remedy ...string) {
+func (b *build) note(i *ingress, s Severity, field, reason, message string) {
 	b.notices = append(b.notices, Notice{Severity: s, Kind: "Ingress", Namespace: i.key.Namespace, Name: i.key.Name,
-		Field: field, Reason: reason, Message: message, Remedy: strings.Join(remedy, "")})
+		Field: field, Reason: reason, Message: message})
 }
 
 // virtualHosts returns the result, sorted by host.

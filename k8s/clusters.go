@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,7 @@ type cluster struct {
 	service types.NamespacedName
 	port    string // name of the Service's port, which the slices use too
 	known   bool   // Service and port exist; without, it has no endpoints
+	stale   bool   // its endpoints are still those of other sources
 	notices []Notice
 }
 
@@ -38,19 +40,15 @@ func (c *clusters) get(next map[string]*cluster, namespace string, b backend, se
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: b.service}
 	port, problem := findPort(services[key], b)
-	var name string
-	switch {
-	case problem == "":
-		name = fmt.Sprintf("%s/%s:%d", namespace, b.service, port.Port)
-	case b.name != "":
-		name = namespace + "/" + b.service + ":" + b.name
-	default:
-		name = fmt.Sprintf("%s/%s:%d", namespace, b.service, b.number)
+	label := b.name
+	if problem == "" {
+		label = strconv.Itoa(int(port.Port))
+	} else if label == "" {
+		label = strconv.Itoa(int(b.number))
 	}
-	k := c.named(next, name)
-	k.service, k.known, k.port = key, problem == "", ""
-	if k.known {
-		k.port = port.Name
+	k := c.named(next, namespace+"/"+b.service+":"+label)
+	if known := problem == ""; k.service != key || k.known != known || k.port != port.Name {
+		k.service, k.known, k.port, k.stale = key, known, port.Name, true
 	}
 	return k, problem
 }

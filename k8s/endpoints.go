@@ -80,17 +80,27 @@ type state struct {
 	serving  bool // terminates, but still serves
 }
 
+// merged are the endpoints of one cluster, each address once.
+type merged struct {
+	at   map[netip.AddrPort]int
+	list []state
+}
+
 // refresh sets the endpoints of c from the slices and reports a change.
 func (x *sliceIndex) refresh(c *cluster, loopback bool) bool {
-	c.notices = nil
+	c.notices, c.stale = nil, false
 	if !c.known {
 		return c.SetEndpoints(nil, nil)
 	}
-	merged := make(map[netip.AddrPort]*state)
 	named := x.byService[c.service]
+	count := 0
+	for _, s := range named {
+		count += len(s.Endpoints)
+	}
+	all := merged{make(map[netip.AddrPort]int, count), make([]state, 0, count)}
 	ports := 0
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		ports += c.merge(named[name], merged, loopback)
+		ports += c.merge(named[name], &all, loopback)
 	}
 	if len(named) != 0 && ports == 0 {
 		c.notices = append(c.notices, Notice{Severity: Warning, Kind: "Service", Namespace: c.service.Namespace, Name: c.service.Name,
@@ -98,9 +108,16 @@ func (x *sliceIndex) refresh(c *cluster, loopback bool) bool {
 			Message: fmt.Sprintf("none of its EndpointSlices has a TCP port named %q: requests answer 503", c.port),
 			Remedy:  "name the port alike in the Service and in its EndpointSlices"})
 	}
-	var active, serving, draining []route.Endpoint
-	for _, s := range merged {
-		switch {
+	return c.SetEndpoints(all.split())
+}
+
+// split tells which endpoints take requests: the ready ones, or, if none is,
+// those that terminate but still serve.
+func (m *merged) split() (active, draining []route.Endpoint) {
+	active = make([]route.Endpoint, 0, len(m.list))
+	var serving []route.Endpoint
+	for n := range m.list {
+		switch s := &m.list[n]; {
 		case s.ready:
 			active = append(active, s.endpoint)
 		case s.serving:
@@ -110,14 +127,14 @@ func (x *sliceIndex) refresh(c *cluster, loopback bool) bool {
 		}
 	}
 	if len(active) == 0 {
-		active, serving = serving, nil
+		return serving, draining
 	}
-	return c.SetEndpoints(active, append(draining, serving...))
+	return active, append(draining, serving...)
 }
 
 // merge adds what s lists for the cluster's port and returns the number of ports
 // of that name.
-func (c *cluster) merge(s *discoveryv1.EndpointSlice, into map[netip.AddrPort]*state, loopback bool) (ports int) {
+func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, loopback bool) (ports int) {
 	note := func(severity Severity, field, reason, message string) {
 		c.notices = append(c.notices, Notice{Severity: severity, Kind: "EndpointSlice", Namespace: s.Namespace, Name: s.Name,
 			Field: field, Reason: reason, Message: message})
@@ -144,15 +161,15 @@ func (c *cluster) merge(s *discoveryv1.EndpointSlice, into map[netip.AddrPort]*s
 					note(Error, fmt.Sprintf("endpoints[%d].addresses", n), "InvalidAddress", fmt.Sprintf("address %q %v: it is left out", text, err))
 					continue
 				}
-				mergeEndpoint(into, netip.AddrPortFrom(addr, uint16(*p.Port)), e)
+				into.add(netip.AddrPortFrom(addr, uint16(*p.Port)), e)
 			}
 		}
 	}
 	return ports
 }
 
-// mergeEndpoint adds one copy of an endpoint: ready if any copy is.
-func mergeEndpoint(into map[netip.AddrPort]*state, addr netip.AddrPort, e *discoveryv1.Endpoint) {
+// add adds one copy of an endpoint: ready if any copy is.
+func (m *merged) add(addr netip.AddrPort, e *discoveryv1.Endpoint) {
 	// The defaults are those of the EndpointSlice API.
 	ready := deref(e.Conditions.Ready, true)
 	serving := deref(e.Conditions.Serving, ready)
@@ -162,11 +179,13 @@ func mergeEndpoint(into map[netip.AddrPort]*state, addr netip.AddrPort, e *disco
 		ready:    ready && !terminating,
 		serving:  serving && terminating,
 	}
-	s := into[addr]
-	if s == nil {
-		into[addr] = &next
+	at, seen := m.at[addr]
+	if !seen {
+		m.at[addr] = len(m.list)
+		m.list = append(m.list, next)
 		return
 	}
+	s := &m.list[at]
 	if rank(next) > rank(*s) {
 		s.endpoint = next.endpoint
 	}

@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -16,11 +17,13 @@ import (
 type ingress struct {
 	object *networkingv1.Ingress
 	key    types.NamespacedName
+	source string // key as text
 
 	canary    bool // left out: it has no rules of its own
 	denied    bool // an annotation that may not be left out: all routes answer 503
 	noAuth    bool // enable-global-auth: "false"
 	overrides []override
+	settings  string   // overrides as text, equal for equal ones
 	hosts     []string // that its rules name, without duplicates
 	rules     []rule
 	fallback  *backend // spec.defaultBackend
@@ -50,6 +53,7 @@ type backend struct {
 // readIngress checks every value of o and keeps the good ones.
 func readIngress(o *networkingv1.Ingress, known *spelling) *ingress {
 	i := &ingress{object: o, key: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}}
+	i.source = i.key.String()
 	rewrite := i.readAnnotations(known)
 	if i.canary {
 		return i
@@ -59,7 +63,7 @@ func readIngress(o *networkingv1.Ingress, known *spelling) *ingress {
 		i.fallback = &to
 	}
 	for n := range o.Spec.Rules {
-		i.readRule(&o.Spec.Rules[n], fmt.Sprintf("spec.rules[%d]", n), rewrite)
+		i.readRule(&o.Spec.Rules[n], "spec.rules["+strconv.Itoa(n)+"]", rewrite)
 	}
 	if len(o.Spec.TLS) != 0 {
 		i.note(Info, "spec.tls", "NoTLS", tlsNote, "")
@@ -99,7 +103,7 @@ func (i *ingress) readRule(r *networkingv1.IngressRule, field string, rewrite re
 		return
 	}
 	for n := range r.HTTP.Paths {
-		i.readPath(r.Host, &r.HTTP.Paths[n], fmt.Sprintf("%s.http.paths[%d]", field, n), rewrite)
+		i.readPath(r.Host, &r.HTTP.Paths[n], field+".http.paths["+strconv.Itoa(n)+"]", rewrite)
 	}
 }
 

@@ -92,7 +92,7 @@ func (t *Translator) Apply(o *Objects) Result {
 	}
 	notices := rebuild
 	for _, c := range t.clusters.byName {
-		if !rebuild && !changed[c.service] {
+		if !c.stale && !changed[c.service] {
 			continue
 		}
 		before := len(c.notices)
