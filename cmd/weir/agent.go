@@ -90,7 +90,7 @@ func (o *agentOptions) check(c *cli.Context) error {
 			o.config.AccessLogFile)
 	case o.config.Limits.LineBytesMax > o.config.Limits.HeadBytesMax:
 		return usagef("--line-bytes-max %s is more than --head-bytes-max %s; want at most that",
-			bytes(o.config.Limits.LineBytesMax), bytes(o.config.Limits.HeadBytesMax))
+			byteText(o.config.Limits.LineBytesMax), byteText(o.config.Limits.HeadBytesMax))
 	}
 	o.config.Forwarded.NoRequestID = !o.requestID
 	return nil

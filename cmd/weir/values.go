@@ -103,7 +103,7 @@ func (z size) Set(s string) error {
 	}
 	v, err := strconv.Atoi(digits)
 	if err != nil || v < 0 || v > z.max/unit || v*unit < z.min {
-		return fmt.Errorf("want bytes from %s to %s, as 32768 or 32k", bytes(z.min), bytes(z.max))
+		return fmt.Errorf("want bytes from %s to %s, as 32768 or 32k", byteText(z.min), byteText(z.max))
 	}
 	*z.to = v * unit
 	return nil
@@ -113,10 +113,11 @@ func (z size) String() string {
 	if z.to == nil {
 		return ""
 	}
-	return bytes(*z.to)
+	return byteText(*z.to)
 }
 
-func bytes(n int) string {
+// byteText prints a size as the flags take it.
+func byteText(n int) string {
 	switch {
 	case n >= 1<<20 && n%(1<<20) == 0:
 		return strconv.Itoa(n>>20) + "m"
