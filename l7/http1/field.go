@@ -68,8 +68,11 @@ const (
 	FieldSetCookie
 	FieldVary
 
-	fieldIDs // their number, at most 64: Head keeps a set of them in a word
+	fieldIDs // their number
 )
+
+// Head keeps a set of them in a word: this doesn't compile if it is too small.
+const _ = uint(64 - fieldIDs)
 
 var fieldNames = [fieldIDs]string{
 	FieldConnection:            "Connection",

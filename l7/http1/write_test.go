@@ -38,8 +38,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// The texts are those of net/http, but for the names that RFC 9110 changed and
-// one that RFC 9110 does not have.
+// The texts are those of net/http, but for what RFC 9110 renamed, the spelling
+// of 418, and 510, which is obsolete.
 func TestStatusText(t *testing.T) {
 	changed := map[int]string{413: "Content Too Large", 414: "URI Too Long", 416: "Range Not Satisfiable", 422: "Unprocessable Content", 418: "I'm a Teapot", 510: ""}
 	for status := -1; status < 1000; status++ {
