@@ -32,7 +32,7 @@ func (w *Worker) dateField() []byte {
 // start is unknown.
 func (c *client) refuse(err *http1.Error) {
 	w := c.w
-	w.count(err, false)
+	w.count(err)
 	w.local.unmatched[err.Status/100]++
 	w.local.requests++
 	c.headAt, c.scanned = 0, 0

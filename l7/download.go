@@ -92,7 +92,7 @@ func (x *exchange) takeAnswer(data []byte) (n int, done bool) {
 	r := &w.response
 	n, err := r.Parse(data, x.method, &w.server.responseLimits)
 	if err != nil {
-		w.count(err, true)
+		w.count(err)
 		x.fail(err, route.RetryInvalidHead)
 		return 0, false
 	}
@@ -178,12 +178,12 @@ func (x *exchange) takeAnswerBody(r *http1.Response, data []byte) (int, bool) {
 	w, c := x.w, x.c
 	payload, n, err := x.response.Decode(data, &w.server.responseLimits)
 	if err != nil {
-		w.count(err, true)
+		w.count(errAnswerBody)
 		if r != nil { // nothing was sent yet
 			x.phase = awaiting
 			x.closeAfter = true
 			x.dropTry()
-			x.answer(err)
+			x.answer(errAnswerBody)
 			return 0, false
 		}
 		x.breakOff()

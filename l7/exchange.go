@@ -132,7 +132,7 @@ func (w *Worker) begin(c *client, data []byte, head int, scratch bool) {
 	}
 	c.keep(data, head+taken, scratch)
 	if fault != nil {
-		w.count(fault, false)
+		w.count(fault)
 		x.answer(fault)
 		return
 	}

@@ -30,6 +30,7 @@ var (
 	errUpgrade        = &http1.Error{Status: 502, Reason: "upstream_upgrade", Text: "the endpoint switched protocols wrongly"}
 	errInformational  = &http1.Error{Status: 502, Reason: "upstream_informational", Text: "the endpoint sends informational answers without end"}
 	errDescriptors    = &http1.Error{Status: 503, Reason: "no_descriptor", Text: "no descriptor is left for a connection to an endpoint"}
+	errAnswerBody     = &http1.Error{Status: 502, Reason: "upstream_body", Text: "the endpoint's answer has a malformed body"}
 
 	// errStatus stands for an answer whose status is to be tried elsewhere.
 	errStatus = &http1.Error{Status: 502, Reason: "upstream_status", Text: "the endpoint answered with an error"}
@@ -38,18 +39,14 @@ var (
 var ownFaults = []*http1.Error{
 	errHeadTimeout, errBodyTimeout, errBodyTooSlow, errHeadTooLong, errBodyTooLong, errNoRoute, errNoTable, errNoEndpoint,
 	errConnect, errConnectTimeout, errReset, errGone, errUnacknowledged, errSendTimeout, errReadTimeout, errUpgrade,
-	errInformational, errDescriptors,
+	errInformational, errDescriptors, errAnswerBody,
 }
 
-// refusalNames are the labels of all faults, sorted; responses' faults carry the
-// prefix "upstream_".
+// refusalNames are the labels of all faults, sorted.
 var refusalNames = makeRefusalNames()
 
 func makeRefusalNames() []string {
-	var names []string
-	for _, r := range http1.Reasons() {
-		names = append(names, r, "upstream_"+r)
-	}
+	names := slices.Clone(http1.Reasons())
 	for _, e := range ownFaults {
 		names = append(names, e.Reason)
 	}
@@ -57,13 +54,9 @@ func makeRefusalNames() []string {
 	return slices.Compact(names)
 }
 
-// count notes that fault err was met, in a response's head if upstream.
-func (w *Worker) count(err *http1.Error, inResponse bool) {
-	name := err.Reason
-	if inResponse {
-		name = "upstream_" + name
-	}
-	if i, ok := slices.BinarySearch(refusalNames, name); ok {
+// count notes that fault err was met.
+func (w *Worker) count(err *http1.Error) {
+	if i, ok := slices.BinarySearch(refusalNames, err.Reason); ok {
 		w.local.refused[i]++
 		w.refusedSince = true
 	}

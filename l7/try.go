@@ -33,7 +33,7 @@ func (x *exchange) try() {
 		err = errNoEndpoint
 		k.Stats.NoEndpoint.Inc()
 	}
-	w.count(err, false)
+	w.count(err)
 	x.answer(err)
 }
 
@@ -192,7 +192,7 @@ func (x *exchange) failed(err *http1.Error, cond route.RetryOn, free bool) {
 		x.arm()
 		return
 	}
-	x.w.count(err, false)
+	x.w.count(err)
 	x.answer(err)
 }
 

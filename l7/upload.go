@@ -127,7 +127,7 @@ func (c *client) fill(data *[]byte, scratch *bool) bool {
 func (x *exchange) badBody(err *http1.Error) {
 	x.dropTry()
 	x.closeAfter = true
-	x.w.count(err, false)
+	x.w.count(err)
 	x.answer(err)
 }
 
