@@ -19,11 +19,17 @@ import (
 	"github.com/weirproxy/weir/l7"
 )
 
+// source yields sets of objects: the first whole one, then one after each change,
+// until ctx ends.
+type source interface {
+	Run(ctx context.Context, changed func(*k8s.Objects, []k8s.Notice)) error
+}
+
 // agent is one run.
 type agent struct {
 	config Config
 	server *l7.Server
-	dir    *k8s.Dir
+	source source
 	tables *tables
 	state  *state
 	log    *logFile // nil: no access log
@@ -53,7 +59,7 @@ func Run(ctx context.Context, config Config) (err error) {
 	if a.log != nil {
 		defer func() { err = errors.Join(err, a.log.close()) }()
 	}
-	if a.dir, err = k8s.NewDir(config.Manifests, config.Logger); err != nil {
+	if a.source, err = k8s.NewDir(config.Manifests, config.Logger); err != nil {
 		return err
 	}
 	adminListener, err := listenAdmin(config)
@@ -180,7 +186,7 @@ const retryAfter = time.Second
 // is an error; later it is read anew, and what is in force stays in force.
 func (a *agent) follow(ctx context.Context) error {
 	for {
-		err := a.dir.Run(ctx, a.tables.apply)
+		err := a.source.Run(ctx, a.tables.apply)
 		if ctx.Err() != nil {
 			return nil
 		}

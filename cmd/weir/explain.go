@@ -199,6 +199,9 @@ func printNotice(w io.Writer, n agent.NoticeView) {
 			where += fmt.Sprintf(":%d", n.Line)
 		}
 	}
+	if n.Field != "" {
+		where += " " + n.Field
+	}
 	fmt.Fprintf(w, "  %s%s: %s (%s)\n", n.Severity, where, n.Message, n.Reason)
 	if n.Remedy != "" {
 		fmt.Fprintf(w, "    %s\n", n.Remedy)

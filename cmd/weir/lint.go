@@ -63,6 +63,9 @@ func printReport(w io.Writer, r *agent.Report) {
 			if n.Line > 0 {
 				line = fmt.Sprintf("line %d: ", n.Line)
 			}
+			if n.Field != "" {
+				line += n.Field + ": "
+			}
 			fmt.Fprintf(w, "  %-9s %s%s (%s)\n", n.Severity, line, n.Message, n.Reason)
 			if n.Remedy != "" {
 				fmt.Fprintf(w, "            %s\n", n.Remedy)
