@@ -245,16 +245,22 @@ func TestWhatIsNotAManifestIsIgnored(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, ".git", "m.yaml"), "{")
 	write(t, filepath.Join(dir, "m.yaml"), configMap("a", "1"))
-	if err := os.Symlink("..", filepath.Join(dir, "loop")); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "sub", "b.yaml"), configMap("b", "1"))
+	for link, target := range map[string]string{"loop": "..", "sub/self": ".", "twice": "sub"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	d, err := NewDir(filepath.Join(dir), quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
 	o, notices, err := d.Load()
-	if err != nil || len(notices) != 0 || (sourceUpdate{objects: o}).values() != "a=1" {
-		t.Errorf("Load = %q, %v, %v, want a=1 and no notice", sourceUpdate{objects: o}.values(), notices, err)
+	if err != nil || len(notices) != 0 || (sourceUpdate{objects: o}).values() != "a=1 b=1" {
+		t.Errorf("Load = %q, %v, %v, want a=1 b=1 and no notice", sourceUpdate{objects: o}.values(), notices, err)
 	}
 }
 
@@ -353,4 +359,15 @@ func TestTruncatedFileIsNotEmptyYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, updates, "empty for good", holds("b=1"))
+}
+
+// TestFreshStampIsNeverTheSame: a second write within the clock's step may leave
+// no trace in the file's times.
+func TestFreshStampIsNeverTheSame(t *testing.T) {
+	for fresh, want := range map[bool]bool{true: false, false: true} {
+		s := stamp{inode: 1, size: 2, fresh: fresh}
+		if got := s.same(s); got != want {
+			t.Errorf("stamp with fresh = %v is the same: %v, want %v", fresh, got, want)
+		}
+	}
 }

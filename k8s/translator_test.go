@@ -43,6 +43,16 @@ func TestEqualObjectsChangeNothing(t *testing.T) {
 	if r := tr.Apply(relabelled); r.Table != nil {
 		t.Errorf("Apply after a new label = table %d, want none: it routes alike", r.Table.Version)
 	}
+
+	moved := o.clone()
+	i = i.DeepCopy()
+	i.Spec.Rules[0].HTTP.Paths[0].Path = "/moved"
+	moved.Ingresses[name("t1", "i")] = i
+	r := tr.Apply(moved)
+	if r.Table == nil || r.Table.Version != 2 {
+		t.Fatalf("Apply after a new path = %+v, want table 2", r)
+	}
+	want(t, r.Table, "a.test/ -> 404", "a.test/moved -> t1/a:80")
 }
 
 func TestEmptyObjectsGiveATable(t *testing.T) {
