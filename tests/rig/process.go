@@ -48,6 +48,7 @@ func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	if cmd.Stderr == nil {
 		cmd.Stderr = &p.log
 	}
+	cmd.WaitDelay = time.Second // a grandchild may keep the output open
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", cmd.Path, err)
 	}
