@@ -92,7 +92,6 @@ func (x *exchange) takeAnswer(data []byte) (n int, done bool) {
 	r := &w.response
 	n, err := r.Parse(data, x.method, &w.server.responseLimits)
 	if err != nil {
-		w.count(err)
 		x.fail(err, route.RetryInvalidHead)
 		return 0, false
 	}

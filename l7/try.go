@@ -23,6 +23,7 @@ func (x *exchange) try() {
 		if x.start(p) {
 			return
 		}
+		w.count(x.lastFault)
 		if !x.another(route.RetryError) {
 			break
 		}
@@ -32,8 +33,8 @@ func (x *exchange) try() {
 	if err == nil {
 		err = errNoEndpoint
 		k.Stats.NoEndpoint.Inc()
+		w.count(err)
 	}
-	w.count(err)
 	x.answer(err)
 }
 
@@ -175,6 +176,7 @@ func (x *exchange) failed(err *http1.Error, cond route.RetryOn, free bool) {
 		return
 	}
 	x.lastFault = err
+	x.w.count(err)
 	switch {
 	case !repeatable:
 	case free && x.policy.RetryOn&cond != 0 && x.freeTries < triesMax:
@@ -192,7 +194,6 @@ func (x *exchange) failed(err *http1.Error, cond route.RetryOn, free bool) {
 		x.arm()
 		return
 	}
-	x.w.count(err)
 	x.answer(err)
 }
 
