@@ -371,3 +371,30 @@ func TestFreshStampIsNeverTheSame(t *testing.T) {
 		}
 	}
 }
+
+func TestPollingFollowsChanges(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "m.yaml"), configMap("a", "1"))
+	d, err := NewDir(dir, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := newTree(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	updates, ended := make(chan sourceUpdate, 10), make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.poll(ctx, tr, func(o *Objects, n []Notice) { updates <- sourceUpdate{time.Now(), o, n} })
+	}()
+	await(t, updates, "initial set", holds("a=1"))
+	write(t, filepath.Join(dir, "m.yaml"), configMap("a", "2"))
+	await(t, updates, "change", holds("a=2"))
+	cancel()
+	<-ended
+	if n := len(updates); n != 0 {
+		t.Errorf("%d updates without a change, want none", n)
+	}
+}

@@ -63,8 +63,8 @@ func normalPath(path string) (string, error) {
 	return normal, nil
 }
 
-// unescape returns the byte that the two hexadecimal digits before s's rest
-// stand for.
+// unescape returns the byte that the two hexadecimal digits at the start of s
+// stand for; ok is false if they aren't there.
 func unescape(s string) (byte, bool) {
 	if len(s) < 2 {
 		return 0, false
