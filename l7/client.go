@@ -199,7 +199,7 @@ func (c *client) step() bool {
 		c.in.end += n
 		return true
 	}
-	n := c.read(w.up[headroom : headroom+scratchSize])
+	n := c.read(w.up)
 	switch {
 	case n < 0:
 		c.close()
@@ -213,7 +213,7 @@ func (c *client) step() bool {
 	if c.requests == 0 && !c.registered {
 		c.l.misses = 0
 	}
-	return c.parse(w.up[headroom:headroom+n], true)
+	return c.parse(w.up[:n], true)
 }
 
 // parse looks for a head at the front of data, which is c.in or, if scratch, the

@@ -39,8 +39,8 @@ func (x *exchange) pumpDown() {
 			switch {
 			case len(data) == 0:
 				scratch = true
-				n = b.read(w.down[headroom : headroom+scratchSize])
-				data = w.down[headroom : headroom+max(n, 0)]
+				n = b.read(w.down)
+				data = w.down[:max(n, 0)]
 			case b.in.room(&w.buffers, bufferMin):
 				n = b.read(b.in.buf[b.in.end:])
 				b.in.end += max(n, 0)

@@ -13,7 +13,7 @@ const (
 	dialsMax = 3 // connects under way for one request
 	// replayMax bounds the bytes of a request's body that are kept to be sent
 	// again. It is one read, so that a body that came with its head always fits.
-	replayMax = scratchSize
+	replayMax = requestRead
 )
 
 // exchange is one request and its answer. It is recycled at the end of the turn

@@ -8,7 +8,7 @@ import (
 
 // uploadRead is what one read of a request body takes: with its chunk framing it
 // fits a 64 KiB buffer.
-const uploadRead = scratchSize - 128
+const uploadRead = requestRead - 128
 
 // resumeUp continues the request: the client has sent something or the endpoint
 // takes something.
@@ -104,8 +104,8 @@ func (c *client) fill(data *[]byte, scratch *bool) bool {
 	var n int
 	if c.in.len() == 0 {
 		*scratch = true
-		n = c.read(w.up[headroom : headroom+uploadRead])
-		*data = w.up[headroom : headroom+max(n, 0)]
+		n = c.read(w.up[:uploadRead])
+		*data = w.up[:max(n, 0)]
 	} else {
 		if !c.in.room(&w.buffers, bufferMin) {
 			c.abort()

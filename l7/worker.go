@@ -18,11 +18,8 @@ import (
 const (
 	eventsMax   = 256      // of one epoll batch
 	napMilli    = 2        // tests/bench/results/nap.txt
-	scratchSize = 64 << 10 // bytes of one read: tests/bench/results/readsize.txt
-	// headroom in front of a scratch buffer takes a chunk head, so that a chunk
-	// leaves in one piece.
-	headroom = 32
-	tailroom = 64
+	requestRead = 64 << 10  // bytes of one read from a client
+	answerRead  = 128 << 10 // and from an endpoint: tests/bench/results/readsize.txt
 )
 
 // handler is what owns a descriptor in a worker's epoll set.
@@ -112,8 +109,8 @@ func newWorker(s *Server, id int) (*Worker, error) {
 		epfd:   int32(epfd),
 		wakefd: int32(wakefd),
 		epoch:  time.Now(),
-		up:     make([]byte, headroom+scratchSize+tailroom),
-		down:   make([]byte, headroom+scratchSize+tailroom),
+		up:     make([]byte, requestRead),
+		down:   make([]byte, answerRead),
 		head:   make([]byte, 0, 8<<10),
 		random: rand.New(rand.NewChaCha8(seed)),
 	}

@@ -3,7 +3,7 @@ package http1
 // normalize appends the normal form of path, which starts with '/', to dst.
 //
 // Escapes of unreserved characters are decoded, other escapes get capital
-// digits; empty segments are merged; "." and ".." are removed (RFC 3986, 5.2.4
+// digits, and what should have been escaped is; empty segments are merged; "." and ".." are removed (RFC 3986, 5.2.4
 // and 6.2.2). dots reports that there were such. Encoded slashes, encoded
 // backslashes and backslashes are parts of a segment; but where they hide a
 // ".." from a reader that takes them for separators, the path is refused. The
@@ -52,8 +52,12 @@ func appendSegment(out, path []byte, i int) (_ []byte, next int, separators bool
 	for i < len(path) && path[i] != '/' {
 		c := path[i]
 		i++
-		if c != '%' {
+		if classes[c]&classEscape != 0 {
 			separators = separators || c == '\\'
+			out = append(out, '%', upperDigits[c>>4], upperDigits[c&15])
+			continue
+		}
+		if c != '%' {
 			out = append(out, c)
 			continue
 		}
@@ -85,7 +89,7 @@ func hidesParent(segment []byte) bool {
 	for i := 0; i <= len(segment); i++ {
 		width := 0
 		switch {
-		case i == len(segment) || segment[i] == '\\':
+		case i == len(segment):
 			width = 1
 		case segment[i] == '%' && (string(segment[i:i+3]) == "%2F" || string(segment[i:i+3]) == "%5C"):
 			width = 3

@@ -9,11 +9,12 @@ import (
 const (
 	classToken      = 1 << iota // RFC 9110, 5.6.2
 	classUnderscore             // '_', besides classToken
-	classPath                   // means nothing special in a path: visible, none of % # ? / \
+	classPath                   // stands for itself in a path: visible, none of % # ? / and of classEscape
 	classTarget                 // visible, but '#'
 	classHost                   // reg-name without escapes and capitals (RFC 3986, 3.2.2)
 	classUnreserved             // RFC 3986, 2.3
 	classBase64                 // without the padding
+	classEscape                 // visible, but may stand in a URI only escaped (RFC 3986, 2)
 )
 
 var classes = makeClasses()
@@ -37,8 +38,10 @@ func makeClasses() (list [256]uint8) {
 	for c := 0x21; c <= 0x7E; c++ {
 		switch c {
 		case '#':
-		case '%', '?', '/', '\\':
+		case '%', '?', '/':
 			list[c] |= classTarget
+		case '"', '<', '>', '\\', '^', '`', '{', '|', '}':
+			list[c] |= classTarget | classEscape
 		default:
 			list[c] |= classTarget | classPath
 		}

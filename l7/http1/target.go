@@ -72,12 +72,16 @@ func scanPath(b []byte, i int) (end, query int, plain bool) {
 		if classes[c]&classPath != 0 {
 			continue
 		}
+		if classes[c]&classEscape != 0 {
+			plain = false
+			continue
+		}
 		switch c {
 		case '/':
 			if i+1 < len(b) && (b[i+1] == '/' || b[i+1] == '.') {
 				plain = false
 			}
-		case '%', '\\':
+		case '%':
 			plain = false
 		case '?':
 			return i, i, plain
