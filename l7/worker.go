@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	eventsMax   = 256      // of one epoll batch
-	napMilli    = 2        // tests/bench/results/nap.txt
+	eventsMax   = 256       // of one epoll batch
+	napMilli    = 2         // tests/bench/results/nap.txt
 	requestRead = 64 << 10  // bytes of one read from a client
 	answerRead  = 128 << 10 // and from an endpoint: tests/bench/results/readsize.txt
 )
