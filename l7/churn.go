@@ -11,6 +11,10 @@ import (
 // connect before what waits for it is given up.
 const probeMilli = 200
 
+// silentMilli is how old unacknowledged bytes must be to mean that nobody is
+// there: far above a round trip, below TCP's shortest retransmission timer.
+const silentMilli = 100
+
 // peerChanged: p takes no new requests. Its idle connections close; what runs on
 // it finishes, unless it is gone.
 func (w *Worker) peerChanged(p *upstream.Peer) {
@@ -23,7 +27,7 @@ func (w *Worker) peerChanged(p *upstream.Peer) {
 // abandon looks after everything that waits for an endpoint that is gone. A pod
 // leaves its slice when it has ended; with its network gone too, no RST will ever
 // tell. Connects are redone elsewhere at once, and so is what the endpoint's
-// kernel has not acknowledged. For the rest a connect probes whether the endpoint
+// kernel should have acknowledged and has not. For the rest a connect probes whether the endpoint
 // still lives: then it may finish.
 func (w *Worker) abandon() {
 	for fd := range w.slots {
@@ -36,7 +40,7 @@ func (w *Worker) abandon() {
 		case b.dialling:
 			x.dialFailed(b, errGone)
 			x.arm()
-		case x.phase == awaiting && sysUnacked(b.fd) > 0:
+		case x.phase == awaiting && w.now-x.b4 >= silentMilli && sysUnacked(b.fd) > 0:
 			x.abandoned()
 		case x.phase == awaiting:
 			w.probe(b.peer)
