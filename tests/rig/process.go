@@ -59,8 +59,8 @@ func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	}()
 	t.Cleanup(func() {
 		p.Kill()
-		if t.Failed() {
-			t.Logf("output of %s:\n%s", cmd.Path, tail(p.log.String(), 8<<10))
+		if log := p.log.String(); t.Failed() && log != "" {
+			t.Logf("output of %s:\n%s", cmd.Path, tail(log, 8<<10))
 		}
 	})
 	return p
