@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -159,6 +160,8 @@ func TestRunDrainsRunningExchanges(t *testing.T) {
 		slow <- body
 	}()
 	<-arrived
+	let := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(let) // before the backend is closed, which waits for it
 	r.cancel()
 	eventually(t, "/readyz answers 503", func() bool {
 		status, _ := r.get(r.admin+"/readyz", "")
@@ -177,7 +180,7 @@ func TestRunDrainsRunningExchanges(t *testing.T) {
 		t.Fatalf("Run = %v before the last answer", err)
 	default:
 	}
-	close(release)
+	let()
 	if body := <-slow; body != "backend got /slow" {
 		t.Errorf("the running exchange got %q", body)
 	}

@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,45 +17,51 @@ import (
 )
 
 // Lines that are written while the file is reopened are all in one file or the
-// other.
+// other. So many turns, because only a close between two instructions shows.
 func TestReopenLosesNoLine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log")
 	l, err := openLogFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lines = 2000
 	var writer sync.WaitGroup
+	var over atomic.Bool
+	lines := 0
 	writer.Go(func() {
-		for range lines {
+		for ; !over.Load(); lines++ {
 			if n, err := l.Write([]byte("x\n")); n != 2 || err != nil {
 				t.Errorf("Write = %d, %v", n, err)
 				return
 			}
 		}
 	})
-	names := []string{path}
-	for i := range 20 {
-		old := path + string(rune('a'+i))
-		if err := os.Rename(path, old); err != nil {
-			t.Fatal(err)
+	for i := range 20_000 {
+		if i%2000 == 1 {
+			if err := os.Rename(path, fmt.Sprint(path, i)); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := l.reopen(); err != nil {
 			t.Fatal(err)
 		}
-		names = append(names, old)
 	}
+	over.Store(true)
 	writer.Wait()
 	if err := l.close(); err != nil {
 		t.Error(err)
 	}
+	files, err := filepath.Glob(path + "*")
+	if err != nil || len(files) != 11 {
+		t.Errorf("files %q, %v, want 11", files, err)
+	}
 	count := 0
-	for _, name := range names {
+	for _, name := range files {
 		b, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		count += strings.Count(string(b), "x\n")
+		count += bytes.Count(b, []byte("x\n"))
 	}
 	if count != lines {
 		t.Errorf("%d lines in all files, want %d", count, lines)

@@ -106,6 +106,7 @@ func TestReadyOnlyAfterTheFirstTable(t *testing.T) {
 	gate := make(chan struct{})
 	a, l := gated(t, gate)
 	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
 	done := make(chan error, 1)
 	r := &running{}
 	admin, site := "http://"+l.Addr().String(), "http://"+a.server.Addresses()[0].String()
@@ -123,7 +124,7 @@ func TestReadyOnlyAfterTheFirstTable(t *testing.T) {
 	}()
 	select {
 	case status := <-answered:
-		t.Errorf("a request before the first table was answered %d", status)
+		t.Fatalf("a request before the first table was answered %d", status)
 	case <-time.After(50 * time.Millisecond):
 	}
 	close(gate)
