@@ -111,6 +111,9 @@ func (w *Worker) balance() {
 // it wakes the others, which look again.
 func (s *Server) fountainReaches(id, clients int) bool {
 	mark := s.config.FountainMark
+	if s.full[id].Load() {
+		mark -= mark / 8 // else one connection more or less would wake everybody
+	}
 	full := clients >= mark
 	if s.full[id].Swap(full) != full {
 		for _, w := range s.workers {
