@@ -4,6 +4,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 30s
 BENCH       ?=
 VERSION     ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+COMMIT      ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
 GO     ?= go
 GOTEST := $(GO) run ./tests/gotest
@@ -17,7 +18,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
 
 build: ## build bin/weir
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/weir ./cmd/weir
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/weir ./cmd/weir
 
 fmt: ## format the Go code
 	gofmt -w agent cmd k8s l7 tests
@@ -38,7 +39,7 @@ test-root: ## all tests, with sudo if need be; a skip is a failure
 	@if [ "$$(id -u)" = 0 ]; then WEIR_REQUIRE_ROOT=1 $(MAKE) test; \
 	else sudo --preserve-env=PATH,HOME,GOFLAGS,GOPROXY env WEIR_REQUIRE_ROOT=1 $(MAKE) test; fi
 
-race: ## unit tests with the race detector (needs a C compiler)
+race: deps ## unit tests with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GOTEST) -race $(UNIT)
 
 fuzz: ## run each fuzz target for FUZZTIME (default 30s)
@@ -57,7 +58,7 @@ bench: build deps ## compare with nginx and haproxy, about 6 minutes; BENCH="-ro
 demo: build ## run weir with two small backends and sample manifests
 	@exec bin/weir demo
 
-check: lint test ## what CI runs
+check: lint race test ## what CI runs: lint, unit tests with the race detector, all tests
 
 clean: ## remove what was built
 	rm -rf bin

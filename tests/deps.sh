@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs the programs that the tests use as peers, on Debian and as root.
-# Otherwise it names what is missing; the tests that need it then skip.
+# Installs the programs that the tests use as peers, and a C compiler for the
+# race detector, on Debian and as root. Otherwise it names what is missing; the
+# tests that need it then skip.
 set -eu
 
 missing=
@@ -13,6 +14,7 @@ need curl curl
 need wrk wrk
 need ip iproute2
 need strace strace
+need gcc "gcc libc6-dev"
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
