@@ -58,6 +58,9 @@ func measure(p *proxy, r row, o options) (sample, error) {
 	if result.Requests == 0 {
 		return sample{}, fmt.Errorf("%s answered no request of row %s (%d errors): %s", p.name, r.name, result.Errors, &p.log)
 	}
+	if after == before {
+		return sample{}, fmt.Errorf("%s answered %d requests without CPU time: a process of it is not counted", p.name, result.Requests)
+	}
 	return sample{Result: result, cpu: after - before, user: user - userBefore, system: system - systemBefore, rss: rss}, nil
 }
 

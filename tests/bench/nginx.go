@@ -59,6 +59,7 @@ func (p *proxy) startNginx(s *settings, bufferKiB int) error {
 		return err
 	}
 	s.version[p.name] = firstLine("nginx", "-v")
+	p.children = 1
 	var err error
 	p.child, err = start(s.place, "nginx", "-c", conf)
 	return err

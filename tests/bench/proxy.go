@@ -17,6 +17,8 @@ type proxy struct {
 	name string
 	addr netip.AddrPort
 	pids []int // of all its processes
+
+	children int // how many processes it starts
 }
 
 // cpu returns the CPU time that the proxy's processes have used.
@@ -89,12 +91,18 @@ func (p *proxy) ready() error {
 	if err := p.await(p.addr); err != nil {
 		return err
 	}
-	children, err := rig.Children(p.cmd.Process.Pid)
-	if err != nil {
-		return err
+	// nginx listens before its worker exists.
+	for end := time.Now().Add(rig.Deadline); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		children, err := rig.Children(p.cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		if len(children) >= p.children {
+			p.pids = append(children, p.cmd.Process.Pid)
+			return nil
+		}
 	}
-	p.pids = append(children, p.cmd.Process.Pid)
-	return nil
+	return fmt.Errorf("%s has not started its worker: %s", p.name, &p.log)
 }
 
 // busiest returns the process that does the work.
