@@ -88,15 +88,6 @@ func sysUnacked(fd int32) int {
 	return int(n)
 }
 
-// sysSocketError returns and clears the pending error of a socket.
-func sysSocketError(fd int32) unix.Errno {
-	n, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
-	if err != nil {
-		return unix.EBADF
-	}
-	return unix.Errno(n)
-}
-
 // event is struct epoll_event (packed on amd64, as unix.EpollEvent is); tag is
 // the descriptor in the low half and its generation in the high half.
 type event = unix.EpollEvent

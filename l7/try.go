@@ -1,16 +1,10 @@
 package l7
 
 import (
-	"golang.org/x/sys/unix"
-
 	"github.com/weirproxy/weir/l7/http1"
 	"github.com/weirproxy/weir/l7/route"
 	"github.com/weirproxy/weir/l7/upstream"
 )
-
-// ackMilli is how long a request may go unacknowledged by the endpoint's kernel
-// before another endpoint is asked: the deadline that a connect has too.
-const ackMilli = 250
 
 // try sends the request to the next endpoint.
 func (x *exchange) try() {
@@ -240,105 +234,4 @@ func (x *exchange) reusable() bool {
 	b := x.b
 	return x.phase == streaming && x.reuse && x.response.Done() && x.received && x.out.len() == x.sent &&
 		!x.writeBroken && !b.fin && !b.readable && b.in.len() == 0
-}
-
-// arm sets the deadlines that follow from the exchange's state. At any moment one
-// side is waited for: the endpoint (x.timer), the client (c.timer), or both.
-func (x *exchange) arm() {
-	c, w := x.c, x.w
-	if c == nil {
-		return
-	}
-	var up, down int64
-	p := x.policy
-	switch {
-	case x.phase == tunnelled:
-		up = max(x.b4, c.at) + p.ReadTimeout.Milliseconds()
-	case x.b == nil:
-		up = x.hedgeAt
-	case x.out.len() > x.sent && !x.writeBroken:
-		up = x.b4 + p.SendTimeout.Milliseconds()
-	case x.received && c.out.len() == 0:
-		up = x.b4 + p.ReadTimeout.Milliseconds()
-		if x.phase == awaiting && !x.acked {
-			up = min(up, max(x.b4, x.ackLook)+ackMilli)
-		}
-	}
-	switch {
-	case x.phase == tunnelled:
-	case c.out.len() > 0:
-		down = c.at + clientWriteMilli
-	case !x.received && x.out.len() == x.sent:
-		down = max(c.at, x.b4) + w.server.config.Limits.BodyTimeout.Milliseconds()
-	}
-	w.wheel.set(&x.timer, up)
-	w.wheel.set(&c.timer, down)
-}
-
-// expired: a deadline of the endpoint's side is over.
-func (x *exchange) expired() {
-	c, w := x.c, x.w
-	if c == nil {
-		return
-	}
-	c.register() // from now on it is worth knowing if the client goes away
-	switch {
-	case x.c == nil: // registering failed
-		return
-	case x.phase == tunnelled:
-		c.close()
-		return
-	case x.b == nil:
-		x.hedge()
-	case x.out.len() > x.sent && !x.writeBroken:
-		x.fail(errSendTimeout, route.RetryTimeout)
-	case x.phase == awaiting && !x.acked && w.now < x.b4+x.policy.ReadTimeout.Milliseconds():
-		x.lookForAck()
-	case x.phase == awaiting:
-		x.fail(errReadTimeout, route.RetryTimeout)
-	default:
-		x.breakOff()
-	}
-	x.arm()
-}
-
-// lookForAck: the request was written a while ago. If the endpoint's kernel has
-// not acknowledged it, its host is likely gone: another endpoint is asked, if the
-// request may be repeated and there is one.
-func (x *exchange) lookForAck() {
-	w, k := x.w, x.cluster
-	x.ackLook = w.now
-	if sysUnacked(x.b.fd) == 0 {
-		x.acked = true
-		probeIdle(x.b.fd, 10)
-		return
-	}
-	k.Eject(x.b.peer, w.now)
-	w.dropIdle(x.b.peer)
-	if k.Size() > x.peers && x.repeatable() && x.another(route.RetryTimeout) {
-		k.Stats.Retries.Inc()
-		k.Stats.Abandoned.Inc()
-		x.dropTry()
-		x.lastFault = errUnacknowledged
-		x.try()
-	}
-}
-
-// probeIdle has the kernel ask a silent peer whether it is still there (TCP
-// keep-alive) after idle seconds, then every second; three misses end the
-// connection.
-func probeIdle(fd int32, idle int) {
-	unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, idle)
-	unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 1)
-	unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
-	unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
-}
-
-// clientExpired: a deadline of the client's side is over.
-func (x *exchange) clientExpired() {
-	if x.received || x.c.out.len() > 0 {
-		x.c.abort()
-		return
-	}
-	x.badBody(errBodyTimeout)
 }

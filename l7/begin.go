@@ -1,0 +1,130 @@
+package l7
+
+import (
+	"github.com/weirproxy/weir/l7/http1"
+	"github.com/weirproxy/weir/l7/route"
+)
+
+// begin starts the exchange for the request in w.request, whose head is head bytes
+// long at the front of data. What follows it there and does not belong to the
+// request is kept in c.in (data lies there already if it is not scratch).
+func (w *Worker) begin(c *client, data []byte, head int, scratch bool) {
+	r := &w.request
+	rest := data[head:]
+	x := w.newExchange(c)
+	x.log.length = head
+	c.x = x
+	c.requests++
+	w.local.requests++
+	w.active++
+	x.started, c.headAt = c.headAt, 0
+	x.method, x.minor = r.Method, r.Minor
+	x.trailersOK = r.TETrailers
+	x.expect = r.Expect100
+	x.closeAfter = r.Close || w.draining || w.tired(c)
+	x.request.Init(r.Body, r.Length)
+	x.received = x.request.Done()
+	w.log.note(x, r)
+
+	taken, fault := x.admit(r, rest)
+	if fault != nil {
+		taken = x.skipBody(rest)
+	}
+	c.keep(data, head+taken, scratch)
+	if fault != nil {
+		w.count(fault)
+		x.answer(fault)
+		return
+	}
+	x.replay = true
+	x.firstAt = w.now
+	x.try()
+	x.arm()
+}
+
+// admit finds the route, checks what the policy says of the head, and writes the
+// request as the endpoint gets it to out. It returns how many bytes of rest, which
+// follow the head, belong to the body and were taken.
+func (x *exchange) admit(r *http1.Request, rest []byte) (int, *http1.Error) {
+	w := x.w
+	t := w.server.table.Load()
+	if t == nil {
+		return 0, errNoTable
+	}
+	x.route = t.Match(text(r.Host), text(r.Path))
+	if x.route == nil {
+		return 0, errNoRoute
+	}
+	x.policy = x.route.Policy
+	if limit := x.policy.BodyBytesMax; limit > 0 && r.Body == http1.BodyLength && r.Length > limit {
+		return 0, errBodyTooLong
+	}
+	x.cluster = w.clusters.Get(x.route.Cluster, w.now, w.peerChanged)
+	x.cluster.Earn()
+	if x.policy.Balance == route.Hash {
+		x.hash = x.hashKey(r)
+	}
+	x.appendHead(r)
+	if x.received || len(rest) == 0 {
+		return 0, nil
+	}
+	return x.takeBody(rest)
+}
+
+// tired reports whether a client's connection ends with this request.
+func (w *Worker) tired(c *client) bool {
+	l := &w.server.config.Limits
+	return l.RequestsMax > 0 && c.requests >= l.RequestsMax || w.now-c.opened >= l.LifetimeMax.Milliseconds()
+}
+
+// takeBody decodes body bytes at the front of data into out and returns how many
+// it took.
+func (x *exchange) takeBody(data []byte) (int, *http1.Error) {
+	w := x.w
+	payload, n, err := x.request.Decode(data, &w.server.requestLimits)
+	if err != nil {
+		return 0, err
+	}
+	x.bodyIn += int64(len(payload))
+	if limit := x.policy.BodyBytesMax; limit > 0 && x.bodyIn > limit {
+		return 0, errBodyTooLong
+	}
+	chunked := x.request.Kind() == http1.BodyChunked
+	done := x.request.Done()
+	if chunked && len(payload) > 0 {
+		var head [http1.ChunkHeadMax]byte
+		x.out.append(&w.buffers, head[http1.PutChunkHead(head[:], len(payload)):])
+	}
+	x.out.append(&w.buffers, payload)
+	if chunked {
+		if len(payload) > 0 {
+			x.out.append(&w.buffers, crlf)
+		}
+		if done {
+			x.out.append(&w.buffers, lastChunk)
+			x.out.append(&w.buffers, x.request.Trailers())
+			x.out.append(&w.buffers, crlf)
+		}
+	}
+	x.received = done
+	return n, nil
+}
+
+var (
+	crlf      = []byte("\r\n")
+	lastChunk = []byte("0\r\n")
+)
+
+// skipBody drops the body of a refused request and returns how much of rest that
+// was: if it is already here whole, the connection can stay.
+func (x *exchange) skipBody(rest []byte) int {
+	if x.received || x.expect || len(rest) == 0 {
+		return 0
+	}
+	_, n, err := x.request.Decode(rest, &x.w.server.requestLimits)
+	if err != nil {
+		return 0
+	}
+	x.received = x.request.Done()
+	return n
+}
