@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/weirproxy/weir/tests/rig"
 )
@@ -45,6 +46,24 @@ func TestEveryAcceptPolicyServes(t *testing.T) {
 			}
 			if a, b := count(0, "Connections"), count(1, "Connections"); !c.spread(a, b) {
 				t.Errorf("connections of the workers: %v and %v", a, b)
+			}
+		})
+	}
+}
+
+// TestAFullWorkerLeavesConnectionsToTheOthers: workers share a limit of 40
+// connections, so one of them is full before the other.
+func TestAFullWorkerLeavesConnectionsToTheOthers(t *testing.T) {
+	const connections = 40
+	for _, policy := range []string{"shared", "fountain"} {
+		t.Run(policy, func(t *testing.T) {
+			w := newWorld(t, "--accept-policy", policy, "--connections-max", fmt.Sprint(connections))
+			for i := range connections {
+				conn := rig.Dial(t, w.Addr)
+				conn.Send(rig.Get(host, "/"))
+				if m, err := conn.TryRead("GET", 2*time.Second); err != nil || m.Status != 200 {
+					t.Fatalf("connection %d: %+v, %v, want it served; workers: %v", i+1, m, err, w.WorkerStats())
+				}
 			}
 		})
 	}
