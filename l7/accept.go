@@ -54,10 +54,8 @@ func (l *listener) enable(on bool) {
 func (l *listener) event(uint32) {
 	w := l.w
 	for i := range l.burst {
-		if !w.roomForClient() {
-			w.local.acceptPaused++
-			l.pause()
-			return
+		if !w.roomForClient(0) {
+			return // balance takes the listener out
 		}
 		fd, e := sysAccept(l.fd, &w.accepted)
 		switch e {
@@ -82,45 +80,81 @@ func (l *listener) event(uint32) {
 // pause stops accepting for a tenth of a second.
 func (l *listener) pause() {
 	l.retryAt = l.w.now + 100
+	l.leave()
+}
+
+// leave takes the listener out of the epoll set. The wake-up for what still waits
+// in the backlog was this worker's alone (EPOLLEXCLUSIVE): the others are told to
+// look.
+func (l *listener) leave() {
+	if !l.added {
+		return
+	}
 	l.enable(false)
+	if l.w.server.config.Accept != AcceptHash {
+		l.w.notifyOthers()
+	}
+}
+
+// acceptNow looks into the backlogs without a wake-up.
+func (w *Worker) acceptNow() {
+	for _, l := range w.listeners {
+		if l.added {
+			l.event(unix.EPOLLIN)
+		}
+	}
+}
+
+func (w *Worker) notifyOthers() {
+	for _, other := range w.server.workers {
+		if other != w {
+			other.notify()
+		}
+	}
 }
 
 // roomForClient reports whether descriptors are left for one more client and the
-// endpoint that it will need.
-func (w *Worker) roomForClient() bool {
-	return w.clients < w.server.clientsMax && w.clients+w.backends < w.server.descriptorsMax
+// endpoint that it will need, and slack more.
+func (w *Worker) roomForClient(slack int) bool {
+	return w.clients+slack < w.server.clientsMax && w.clients+w.backends+slack < w.server.descriptorsMax
 }
 
 // balance decides once a turn from which listeners the worker accepts.
 func (w *Worker) balance() {
-	turn := w.server.config.Accept != AcceptFountain || w.server.fountainReaches(w.id, w.clients)
+	slack := 0
+	if w.full { // else one that comes for one that goes would wake everybody
+		slack = min(w.server.clientsMax, w.server.descriptorsMax) / 16
+	}
+	room := w.roomForClient(slack)
+	if !room && !w.full {
+		w.local.acceptPaused++
+	}
+	w.full = !room
+	turn := w.server.config.Accept != AcceptFountain || w.server.fountainReaches(w.id, w.clients, !room)
 	for _, l := range w.listeners {
 		switch {
-		case l.retryAt != 0 && w.now < l.retryAt:
-		case l.retryAt != 0:
+		case w.now < l.retryAt:
+		case turn && room:
 			l.retryAt = 0
-			l.enable(turn)
-		case l.added != turn:
-			l.enable(turn)
+			l.enable(true)
+		default:
+			l.retryAt = 0
+			l.leave()
 		}
 	}
 }
 
 // fountainReaches reports whether worker id accepts now: all workers before it
-// hold their share. clients is what the worker itself holds; on crossing the mark
-// it wakes the others, which look again.
-func (s *Server) fountainReaches(id, clients int) bool {
+// hold their share. clients is what the worker itself holds, noRoom that it can't
+// hold more; on crossing the mark it wakes the others, which look again.
+func (s *Server) fountainReaches(id, clients int, noRoom bool) bool {
 	mark := s.config.FountainMark
 	if s.full[id].Load() {
 		mark -= mark / 8 // else one connection more or less would wake everybody
 	}
-	full := clients >= mark
+	full := clients >= mark || noRoom
 	if s.full[id].Swap(full) != full {
-		for _, w := range s.workers {
-			if w.id != id {
-				w.notify()
-			}
-		}
+		s.workers[id].notifyOthers()
 	}
 	for i := range id {
 		if !s.full[i].Load() {

@@ -25,16 +25,16 @@ func (x *exchange) appendNginx(b []byte) []byte {
 		if len(p) == 0 {
 			b = append(b, '-')
 		}
-		b = appendEscaped(b, p)
+		b = appendHexEscaped(b, p)
 		b = append(b, '"')
 	}
 	b = x.c.addr.Addr().AppendTo(b)
 	b = append(b, " - - ["...)
 	b = x.logTime().AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
 	b = append(b, `] "`...)
-	b = appendEscaped(b, l.field(0))
+	b = appendHexEscaped(b, l.field(0))
 	b = append(b, ' ')
-	b = appendEscaped(b, l.field(1))
+	b = appendHexEscaped(b, l.field(1))
 	b = append(b, " HTTP/1."...)
 	b = strconv.AppendInt(b, int64(x.minor), 10)
 	b = append(b, `" `...)
@@ -71,11 +71,7 @@ func (x *exchange) appendNginx(b []byte) []byte {
 		b = strconv.AppendInt(b, int64(x.status), 10)
 		b = append(b, ' ')
 	}
-	if id := l.field(5); len(id) > 0 {
-		b = append(b, id...)
-	} else {
-		b = append(b, '-')
-	}
+	b = appendHexEscaped(b, x.logID())
 	return append(b, '\n')
 }
 
@@ -126,7 +122,7 @@ func (x *exchange) appendJSON(b []byte) []byte {
 	} else if l.broken {
 		str("reason", []byte("answer_cut_off"))
 	}
-	str("request_id", l.field(5))
+	str("request_id", x.logID())
 	str("referer", l.field(3))
 	str("user_agent", l.field(4))
 	return append(b, '}', '\n')
@@ -137,6 +133,28 @@ func appendSeconds(b []byte, us int64) []byte {
 	ms := max(us, 0) / 1000
 	b = strconv.AppendInt(b, ms/1000, 10)
 	return append(b, '.', byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10))
+}
+
+// logID is the request's id; what never reached an endpoint gets one here.
+func (x *exchange) logID() []byte {
+	if id := x.log.field(5); len(id) > 0 {
+		return id
+	}
+	return x.w.appendID(nil)
+}
+
+// appendHexEscaped writes p as nginx does in its log: control bytes, quotes,
+// backslashes and what is not ASCII become \xXX.
+func appendHexEscaped(b, p []byte) []byte {
+	const digits = "0123456789ABCDEF"
+	for _, c := range p {
+		if c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
+			b = append(b, c)
+		} else {
+			b = append(b, '\\', 'x', digits[c>>4], digits[c&15])
+		}
+	}
+	return b
 }
 
 // appendEscaped writes p so that it can stand between quotes in JSON: control

@@ -78,6 +78,7 @@ type Worker struct {
 	draining     bool
 	drainEnd     int64 // ms; then open connections are closed
 	killed       bool
+	full         bool // holds as many connections as it may
 	trimAt       int64
 	seen         *route.Table
 	log          logBuffer
@@ -182,4 +183,5 @@ func (h wakeHandler) event(uint32) {
 		w.startDrain()
 	}
 	w.clusters.Follow(w.peerChanged)
+	w.acceptNow()
 }
