@@ -1,6 +1,9 @@
 package l7
 
 import (
+	"bytes"
+	"time"
+
 	"github.com/weirproxy/weir/l7/http1"
 )
 
@@ -11,6 +14,8 @@ const statusClientGone = 499
 const (
 	logBufferSize = 64 << 10
 	logBacklog    = 64 // full buffers that wait for the writer
+	// logWait is how long the end of the server waits for the writer.
+	logWait = 2 * time.Second
 )
 
 // logEntry is what an exchange remembers for its log line. Strings are spans of
@@ -110,14 +115,36 @@ func (l *logBuffer) flush(w *Worker) {
 	l.lines = 0
 }
 
+// awaitLog waits for the last lines of the access log, but not for ever: whoever
+// reads it may have stopped.
+func (s *Server) awaitLog(logged <-chan struct{}) {
+	limit := time.NewTimer(logWait)
+	defer limit.Stop()
+	look := time.NewTicker(logWait / 100)
+	defer look.Stop()
+	for !s.killed.Load() {
+		select {
+		case <-logged:
+			return
+		case <-limit.C:
+			s.config.Logger.Error("access log is not written: its end is lost", "waited", logWait)
+			return
+		case <-look.C:
+		}
+	}
+}
+
 // writeLog is the one goroutine that writes the access log; it ends when
 // logLines is closed.
 func (s *Server) writeLog() {
 	failed := false
 	for b := range s.logLines {
-		_, err := s.config.LogTo.Write(b)
-		if err != nil && !failed {
-			s.config.Logger.Error("access log is not written", "err", err)
+		n, err := s.config.LogTo.Write(b)
+		if err != nil {
+			s.logLost.Add(uint64(bytes.Count(b[n:], []byte{'\n'})))
+			if !failed {
+				s.config.Logger.Error("access log is not written", "err", err)
+			}
 		}
 		failed = err != nil
 		select {

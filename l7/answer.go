@@ -20,7 +20,7 @@ type dateLine struct {
 func (w *Worker) dateField() []byte {
 	if second := w.now / 1000; w.date.line == nil || second != w.date.second {
 		w.date.second = second
-		now := w.epoch.Add(time.Duration(w.now) * time.Millisecond).UTC()
+		now := time.Now().UTC() // not from epoch: the clock may have been set since
 		w.date.line = append(w.date.line[:0], "Date: "...)
 		w.date.line = now.AppendFormat(w.date.line, "Mon, 02 Jan 2006 15:04:05 GMT")
 		w.date.line = append(w.date.line, crlf...)
@@ -81,13 +81,16 @@ func (x *exchange) answer(err *http1.Error) {
 		x.closeAfter = true
 	}
 	c.write(w.ownAnswer(err, x.closeAfter, x.method == http1.MethodHead))
-	x.bodyOut = int64(len(err.Text) + 1)
+	if x.method != http1.MethodHead {
+		x.bodyOut = int64(len(err.Text) + 1)
+	}
 	x.end()
 }
 
-// breakOff ends an answer that can't be completed so that the client sees it: the
-// connection closes without a last chunk, or short of the declared length. What
-// was received is delivered first.
+// breakOff ends an answer that can't be completed: the connection closes without a
+// last chunk, or short of the declared length, so that the client sees it (one
+// that speaks HTTP/1.0 and got no length can't). What was received is delivered
+// first.
 func (x *exchange) breakOff() {
 	x.closeAfter = true
 	x.log.broken = true

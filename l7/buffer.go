@@ -45,6 +45,16 @@ func (b *buffers) put(p []byte) {
 	b.free[class] = append(b.free[class], p[:cap(p)])
 }
 
+// stocked reports whether trim will find something to release.
+func (b *buffers) stocked() bool {
+	for _, list := range b.free {
+		if len(list) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // trim releases the buffers that were not needed since the last trim, to the
 // garbage collector.
 func (b *buffers) trim() {

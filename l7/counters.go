@@ -80,6 +80,6 @@ func (w *Worker) stats() WorkerStats {
 		LogDropped:    c.logDropped.Load(),
 		AcceptPaused:  c.acceptPaused.Load(),
 		BufferBytes:   c.buffered.Load(),
-		LastTurnMilli: w.epoch.Add(time.Duration(c.lastTurn.Load()) * time.Millisecond).UnixMilli(),
+		LastTurnMilli: time.Now().UnixMilli() - (time.Since(w.epoch).Milliseconds() - c.lastTurn.Load()),
 	}
 }

@@ -91,54 +91,37 @@ func (x *exchange) replaces(r *http1.Request, i int) bool {
 // appendForwarded adds the fields that tell the endpoint about the client, as
 // ingress-nginx sends them. What an untrusted client says of itself is replaced.
 func (x *exchange) appendForwarded(b []byte, r *http1.Request, host []byte) []byte {
-	w, c := x.w, x.c
+	w, peer := x.w, x.c.addr.Addr()
 	f := &w.server.config.Forwarded
-	trusted := len(f.Trust) > 0 && contains(f.Trust, c.addr.Addr())
-	sent := r.Get(http1.FieldXForwardedFor)
-	client := c.addr.Addr()
+	trusted := len(f.Trust) > 0 && contains(f.Trust, peer)
+	sent := w.fieldLines(r, http1.FieldXForwardedFor)
+	client := peer
 	if trusted {
-		client = realClient(sent, client, f.Trust)
+		client = realClient(sent, peer, f.Trust)
 	}
-	given := func(id http1.FieldID) []byte {
-		if !trusted {
-			return nil
+	given := func(id http1.FieldID, or []byte) []byte {
+		if v := r.Get(id); trusted && len(v) > 0 {
+			return v
 		}
-		return r.Get(id)
+		return or
 	}
-	if id := r.Get(http1.FieldXRequestID); len(id) > 0 && len(id) <= requestIDMax {
-		b = http1.AppendField(b, nameRequestID, id)
-		w.log.noteID(x, id)
-	} else if !f.NoRequestID {
-		b = append(b, "X-Request-ID: "...)
-		b = w.appendID(b)
-		w.log.noteID(x, b[len(b)-32:])
-		b = append(b, crlf...)
-	}
+	b = x.appendRequestID(b, r)
 	b = append(b, "X-Real-IP: "...)
 	b = client.AppendTo(b)
 	b = append(b, "\r\nX-Forwarded-For: "...)
 	if f.AppendFull && len(sent) > 0 {
 		b = append(b, sent...)
 		b = append(b, ", "...)
-		b = c.addr.Addr().AppendTo(b)
+		b = peer.AppendTo(b)
 	} else {
 		b = client.AppendTo(b)
 	}
+	var port [5]byte
+	scheme := given(http1.FieldXForwardedProto, schemeHTTP)
 	b = append(b, "\r\nX-Forwarded-Host: "...)
-	if v := given(http1.FieldXForwardedHost); len(v) > 0 {
-		host = v
-	}
-	b = append(b, host...)
+	b = append(b, given(http1.FieldXForwardedHost, host)...)
 	b = append(b, "\r\nX-Forwarded-Port: "...)
-	if v := given(http1.FieldXForwardedPort); len(v) > 0 {
-		b = append(b, v...)
-	} else {
-		b = http1.AppendUint(b, uint64(c.l.addr.Port()))
-	}
-	scheme := schemeHTTP
-	if v := given(http1.FieldXForwardedProto); len(v) > 0 {
-		scheme = v
-	}
+	b = append(b, given(http1.FieldXForwardedPort, http1.AppendUint(port[:0], uint64(x.c.l.addr.Port())))...)
 	b = append(b, "\r\nX-Forwarded-Proto: "...)
 	b = append(b, scheme...)
 	b = append(b, "\r\nX-Forwarded-Scheme: "...)
@@ -150,6 +133,47 @@ func (x *exchange) appendForwarded(b []byte, r *http1.Request, host []byte) []by
 		b = http1.AppendField(b, nameOriginalFor, sent)
 	}
 	return b
+}
+
+// appendRequestID passes the client's request id on, or makes one.
+func (x *exchange) appendRequestID(b []byte, r *http1.Request) []byte {
+	w := x.w
+	id := r.Get(http1.FieldXRequestID)
+	if len(id) > 0 && len(id) <= requestIDMax {
+		w.log.noteID(x, id)
+		return http1.AppendField(b, nameRequestID, id)
+	}
+	if w.server.config.Forwarded.NoRequestID {
+		return b
+	}
+	b = append(b, "X-Request-ID: "...)
+	b = w.appendID(b)
+	w.log.noteID(x, b[len(b)-32:])
+	return append(b, crlf...)
+}
+
+// fieldLines returns the value of a list field; several lines of it are one list
+// (RFC 9110, 5.3). Valid until the next call.
+func (w *Worker) fieldLines(r *http1.Request, id http1.FieldID) []byte {
+	value := r.Get(id)
+	if value == nil {
+		return nil
+	}
+	lines := 0
+	for i := range r.Len() {
+		if r.ID(i) != id {
+			continue
+		}
+		if lines++; lines == 1 {
+			w.joined = append(w.joined[:0], r.Value(i)...)
+			continue
+		}
+		w.joined = append(append(w.joined, ", "...), r.Value(i)...)
+	}
+	if lines == 1 {
+		return value
+	}
+	return w.joined
 }
 
 // requestIDMax bounds the X-Request-ID that a client may choose.
@@ -186,8 +210,8 @@ func realClient(value []byte, peer netip.Addr, trust []netip.Prefix) netip.Addr 
 		for len(item) > 0 && (item[0] == ' ' || item[0] == '\t') {
 			item = item[1:]
 		}
-		addr, err := netip.ParseAddr(text(item))
-		if err != nil {
+		addr, ok := parseHop(item)
+		if !ok {
 			return client
 		}
 		if client = addr.WithZone("").Unmap(); !contains(trust, client) {
@@ -196,6 +220,15 @@ func realClient(value []byte, peer netip.Addr, trust []netip.Prefix) netip.Addr 
 		value = value[:max(i-1, 0)]
 	}
 	return client
+}
+
+// parseHop reads an item of X-Forwarded-For: an address, perhaps with a port.
+func parseHop(item []byte) (netip.Addr, bool) {
+	if addr, err := netip.ParseAddr(text(item)); err == nil {
+		return addr, true
+	}
+	addr, err := netip.ParseAddrPort(text(item))
+	return addr.Addr(), err == nil
 }
 
 func contains(prefixes []netip.Prefix, a netip.Addr) bool {

@@ -13,8 +13,15 @@ func (x *exchange) logStatus() int {
 	return x.status
 }
 
-func (x *exchange) logTime() time.Time {
-	return x.w.epoch.Add(time.Duration(x.w.micro) * time.Microsecond)
+// clock returns the wall clock at the start of the turn. It is read once a second
+// only, since it may be set at any time.
+func (w *Worker) clock() time.Time {
+	since := time.Duration(w.micro) * time.Microsecond
+	if w.wall.IsZero() || w.now-w.wallAt >= 1000 {
+		w.wallAt = w.now
+		w.wall = time.Now().Round(0).Add(-since)
+	}
+	return w.wall.Add(since)
 }
 
 // appendNginx writes ingress-nginx's default log-format-upstream.
@@ -30,7 +37,7 @@ func (x *exchange) appendNginx(b []byte) []byte {
 	}
 	b = x.c.addr.Addr().AppendTo(b)
 	b = append(b, " - - ["...)
-	b = x.logTime().AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
+	b = x.w.clock().AppendFormat(b, "02/Jan/2006:15:04:05 -0700")
 	b = append(b, `] "`...)
 	b = appendHexEscaped(b, l.field(0))
 	b = append(b, ' ')
@@ -93,7 +100,7 @@ func (x *exchange) appendJSON(b []byte) []byte {
 	}
 	var room [64]byte
 	b = append(b, `{"time":"`...)
-	b = x.logTime().UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
+	b = x.w.clock().UTC().AppendFormat(b, "2006-01-02T15:04:05.000Z")
 	b = append(b, '"')
 	str("remote_addr", x.c.addr.Addr().AppendTo(room[:0]))
 	str("method", l.field(0))

@@ -69,6 +69,9 @@ func (w *Worker) timeout() int {
 			before(w.now + 20) // look whether the other workers are done
 		}
 	}
+	if w.buffers.stocked() {
+		before(w.trimAt)
+	}
 	for _, l := range w.listeners {
 		if l.retryAt != 0 {
 			before(l.retryAt)

@@ -23,6 +23,7 @@ type Server struct {
 
 	table    atomic.Pointer[route.Table]
 	swaps    atomic.Uint64
+	logLost  atomic.Uint64
 	draining atomic.Bool
 	killed   atomic.Bool
 
@@ -151,8 +152,12 @@ func (s *Server) notify() {
 // is left or DrainTimeout has passed. It returns an error only if the event loop
 // of a worker breaks; the others drain then. It may be called once.
 func (s *Server) Run(ctx context.Context) error {
-	var logger, workers, watcher sync.WaitGroup
-	logger.Go(s.writeLog)
+	var workers, watcher sync.WaitGroup
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		s.writeLog()
+	}()
 	broken, stop := context.WithCancel(ctx)
 	watcher.Go(func() {
 		<-broken.Done()
@@ -171,7 +176,7 @@ func (s *Server) Run(ctx context.Context) error {
 	stop()
 	watcher.Wait()
 	close(s.logLines)
-	logger.Wait()
+	s.awaitLog(logged)
 	for _, w := range s.workers {
 		sysClose(w.wakefd)
 	}
@@ -193,6 +198,7 @@ func (s *Server) Stats() Stats {
 	st := Stats{
 		TableSwaps: s.swaps.Load(),
 		Draining:   s.draining.Load(),
+		LogLost:    s.logLost.Load(),
 		Refused:    make(map[string]uint64, len(refusalNames)),
 	}
 	if t := s.table.Load(); t != nil {

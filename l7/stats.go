@@ -25,6 +25,7 @@ type Stats struct {
 	TableVersion uint64
 	TableSwaps   uint64
 	Draining     bool
+	LogLost      uint64 // access log lines that could not be written
 	Workers      []WorkerStats
 	Refused      map[string]uint64 // by reason, a fixed set; every reason is present
 	Unmatched    [6]uint64         // answers without a route, by status class

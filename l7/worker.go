@@ -36,7 +36,6 @@ type slot struct {
 type Worker struct {
 	server *Server
 	id     int
-	cpu    int // pinned to, -1: not pinned
 
 	epfd, wakefd int32
 	slots        []slot // by descriptor
@@ -44,8 +43,10 @@ type Worker struct {
 	events       [eventsMax]event
 
 	epoch  time.Time
-	now    int64 // ms since epoch, read once a turn
-	micro  int64 // µs since epoch, read once a turn
+	now    int64     // ms since epoch, read once a turn
+	micro  int64     // µs since epoch, read once a turn
+	wall   time.Time // the wall clock at epoch, as of wallAt
+	wallAt int64     // ms
 	date   dateLine
 	wheel  wheel
 	random *rand.Rand
@@ -56,6 +57,7 @@ type Worker struct {
 	up, down []byte                   // scratch for reads from clients and from endpoints
 	head     []byte                   // scratch for heads that are written
 	tail     []byte                   // scratch for last chunks and trailers
+	joined   []byte                   // scratch for a field of several lines
 	chunk    [http1.ChunkHeadMax]byte // scratch for chunk heads
 	iov      [4]unix.Iovec
 	accepted unix.RawSockaddrAny
@@ -105,7 +107,6 @@ func newWorker(s *Server, id int) (*Worker, error) {
 	w := &Worker{
 		server: s,
 		id:     id,
-		cpu:    -1,
 		epfd:   int32(epfd),
 		wakefd: int32(wakefd),
 		epoch:  time.Now(),
@@ -154,7 +155,6 @@ func (w *Worker) pin() {
 		w.server.config.Logger.Warn("worker is not pinned", "worker", w.id, "cpu", cpu, "err", err)
 		return
 	}
-	w.cpu = cpu
 	w.counters.cpu.Store(int64(cpu))
 }
 
