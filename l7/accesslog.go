@@ -83,7 +83,7 @@ func (l *logBuffer) refused(c *client, err *http1.Error) {
 	if !l.on {
 		return
 	}
-	x := exchange{w: c.w, c: c, started: c.w.micro, status: err.Status, first: -1, minor: 1}
+	x := exchange{w: c.w, c: c, started: c.w.micro, status: err.Status, first: -1, minor: 1, bodyOut: int64(len(err.Text) + 1)}
 	x.log.err = err
 	l.write(&x)
 }

@@ -135,11 +135,11 @@ func (x *exchange) appendForwarded(b []byte, r *http1.Request, host []byte) []by
 	return b
 }
 
-// appendRequestID passes the client's request id on, or makes one.
+// appendRequestID passes the client's request id on if it is plain, or makes one.
 func (x *exchange) appendRequestID(b []byte, r *http1.Request) []byte {
 	w := x.w
 	id := r.Get(http1.FieldXRequestID)
-	if len(id) > 0 && len(id) <= requestIDMax {
+	if plainID(id) {
 		w.log.noteID(x, id)
 		return http1.AppendField(b, nameRequestID, id)
 	}
@@ -178,6 +178,17 @@ func (w *Worker) fieldLines(r *http1.Request, id http1.FieldID) []byte {
 
 // requestIDMax bounds the X-Request-ID that a client may choose.
 const requestIDMax = 128
+
+// plainID reports whether a client's request id can be passed on and logged as it
+// is: one word without quotes.
+func plainID(id []byte) bool {
+	for _, c := range id {
+		if c <= ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return len(id) > 0 && len(id) <= requestIDMax
+}
 
 var (
 	nameRequestID   = []byte("X-Request-ID")
