@@ -69,7 +69,7 @@ func TestNothingAllocates(t *testing.T) {
 		{"writers", func() {
 			out = AppendStatusLine(out[:0], 200, browser[:2])
 			out = AppendField(out, browser[:2], browser[:4])
-			out = AppendUint(AppendChunkHead(out, 500), 500)
+			out = AppendUint(out, 500)
 			out = WebSocketAccept(out, []byte(webSocketKey))
 			PutChunkHead(out, 77)
 		}},

@@ -2,6 +2,7 @@ package http1
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 )
 
@@ -55,7 +56,7 @@ func BenchmarkHeadEnd(b *testing.B) {
 func benchChunks(b *testing.B, size int) {
 	var in []byte
 	for left := 64 << 10; left > 0; left -= size {
-		in = AppendChunkHead(in, min(size, left))
+		in = fmt.Appendf(in, "%x\r\n", min(size, left))
 		in = append(append(in, bytes.Repeat([]byte{'x'}, min(size, left))...), "\r\n"...)
 	}
 	in = append(in, "0\r\n\r\n"...)

@@ -3,7 +3,6 @@ package http1
 import (
 	"crypto/sha1"
 	"encoding/base64"
-	"math/bits"
 	"strconv"
 )
 
@@ -26,14 +25,6 @@ func PutChunkHead(dst []byte, n int) int {
 			return i
 		}
 	}
-}
-
-// AppendChunkHead appends the line before a chunk of n bytes.
-func AppendChunkHead(dst []byte, n int) []byte {
-	for shift := max(0, (bits.Len64(uint64(n))-1)&^3); shift >= 0; shift -= 4 {
-		dst = append(dst, hexDigits[uint64(n)>>shift&15])
-	}
-	return append(dst, '\r', '\n')
 }
 
 // AppendField appends "name: value" and CRLF. Neither is checked.

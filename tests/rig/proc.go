@@ -47,9 +47,6 @@ func CPUTicks(pid int) (user, system time.Duration, err error) {
 // RSS returns the resident memory of pid in bytes.
 func RSS(pid int) (int64, error) { return status(pid, "VmRSS:") }
 
-// PeakRSS returns the most resident memory that pid ever had, in bytes.
-func PeakRSS(pid int) (int64, error) { return status(pid, "VmHWM:") }
-
 // status returns a field of /proc/PID/status that is given in kB, in bytes.
 func status(pid int, field string) (int64, error) {
 	path := fmt.Sprintf("/proc/%d/status", pid)
