@@ -22,8 +22,20 @@ if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 	exit 0
 fi
 echo "installing$missing"
-# RUNLEVEL=1: the services of nginx and haproxy are not started.
-export DEBIAN_FRONTEND=noninteractive RUNLEVEL=1
+
+# Packages ask this program, with systemd and without, whether they may start
+# their services; 101 means no (invoke-rc.d(8)). One that is there already decides.
+policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d} # a test gives another
+if [ ! -e "$policy" ]; then
+	trap 'rm -f "$policy"' EXIT
+	trap 'exit 1' HUP INT TERM
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod 755 "$policy"
+	echo "services of nginx and haproxy are not started now; at the next boot they are, unless disabled"
+else
+	echo "services of nginx and haproxy are started if $policy allows it"
+fi
+export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
 # shellcheck disable=SC2086 # a list of words
 apt-get install -y -qq --no-install-recommends $missing >/dev/null
