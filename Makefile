@@ -23,8 +23,9 @@ build: ## build bin/weir
 fmt: ## format the Go code
 	gofmt -w agent cmd k8s l7 tests
 
-lint: ## gofmt, vet, staticcheck
+lint: ## go.mod, gofmt, vet, staticcheck
 	@files=$$(gofmt -l agent cmd k8s l7 tests); test -z "$$files" || { echo "not formatted: $$files"; exit 1; }
+	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 
