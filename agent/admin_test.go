@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -47,6 +48,22 @@ func TestAdminPages(t *testing.T) {
 		if tt.status == 405 && w.Header().Get("Allow") != "GET, HEAD" {
 			t.Errorf("%s %s: Allow = %q", tt.method, tt.page, w.Header().Get("Allow"))
 		}
+	}
+}
+
+func TestDebugWorkersNamesStatusClasses(t *testing.T) {
+	var v struct {
+		TableVersion uint64
+		Unmatched    map[string]uint64
+		Workers      []l7.WorkerStats
+	}
+	body := get(t, new(state), sampleStats, "/debug/workers").Body.Bytes()
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	want := map[string]uint64{"none": 0, "1xx": 0, "2xx": 0, "3xx": 0, "4xx": 31, "5xx": 0}
+	if !maps.Equal(v.Unmatched, want) || v.TableVersion != 7 || len(v.Workers) != 2 {
+		t.Errorf("unmatched %v, table %d, %d workers; want %v, 7, 2", v.Unmatched, v.TableVersion, len(v.Workers), want)
 	}
 }
 

@@ -58,7 +58,7 @@ func collectServer(out sink, s l7.Stats) {
 	for reason, n := range s.Refused {
 		out.counter(mRefused, n, reason)
 	}
-	var dropped uint64
+	dropped := s.LogLost
 	for _, w := range s.Workers {
 		dropped += w.LogDropped
 	}

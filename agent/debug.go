@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/k8s"
+	"github.com/weirproxy/weir/l7"
 	"github.com/weirproxy/weir/l7/route"
 )
 
@@ -124,7 +125,19 @@ func (a *admin) table(w http.ResponseWriter, _ *http.Request) {
 	a.json(w, tableView(a.state.inForce.Load()))
 }
 
-func (a *admin) workers(w http.ResponseWriter, _ *http.Request) { a.json(w, a.stats()) }
+// statsView is l7.Stats as /debug/workers shows it.
+type statsView struct {
+	l7.Stats
+	Unmatched map[string]uint64 // by name of the status class
+}
+
+func (a *admin) workers(w http.ResponseWriter, _ *http.Request) {
+	v := statsView{Stats: a.stats(), Unmatched: map[string]uint64{}}
+	for i, n := range v.Stats.Unmatched {
+		v.Unmatched[statusClasses[i]] = n
+	}
+	a.json(w, v)
+}
 
 func (a *admin) notices(w http.ResponseWriter, _ *http.Request) {
 	var list []k8s.Notice

@@ -49,7 +49,7 @@ var (
 	mRefused = define("weir_http_refusals_total",
 		"Requests and answers refused, by reason.", "reason")
 	mLogDropped = define("weir_access_log_dropped_lines_total",
-		"Lines lost because the log could not be written fast enough.")
+		"Lines lost because the log could not be written, or not fast enough.")
 
 	mTableVersion = define("weir_table_version",
 		"Version of the table in force; 0 before the first.")

@@ -71,7 +71,7 @@ func use(r *route.Route, w int) {
 
 func sampleStats() l7.Stats {
 	return l7.Stats{
-		TableVersion: 7, TableSwaps: 3,
+		TableVersion: 7, TableSwaps: 3, LogLost: 1000,
 		Workers: []l7.WorkerStats{
 			{Connections: 1, Active: 2, UpstreamOpen: 3, UpstreamIdle: 4, Accepted: 5, Requests: 6, Turns: 7, Events: 8,
 				BytesIn: 9, BytesOut: 10, LogDropped: 11, AcceptPaused: 12, BufferBytes: 13, LastTurnMilli: 14_500},
@@ -154,7 +154,7 @@ func TestMetricsAddUpTheWorkers(t *testing.T) {
 		`weir_worker_last_turn_timestamp_seconds{worker="0"} 14.5`,
 		`weir_worker_connections{worker="1"} 0`,
 		`weir_http_refusals_total{reason="no_host"} 21`,
-		`weir_access_log_dropped_lines_total 111`,
+		`weir_access_log_dropped_lines_total 1111`,
 		`weir_table_version 7`, `weir_table_swaps_total 3`, `weir_table_build_seconds 0.0015`,
 		`weir_table_routes 1`, `weir_table_hosts 1`, `weir_table_clusters 1`, `weir_table_ingresses 1`,
 		`weir_source_notices{severity="error"} 1`, `weir_source_notices{severity="info"} 0`,
