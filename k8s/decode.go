@@ -70,28 +70,28 @@ var kinds = map[string]string{
 // decode returns the objects of a document and what is wrong in it.
 func (d *decoder) decode(doc document) (objects []object, faults []fault) {
 	if doc.json {
-		return d.decodeJSON(doc.text, doc, nil)
+		return d.decodeJSON(doc.text, &place{doc: doc}, nil)
 	}
 	data, err := yaml.YAMLToJSONStrict(doc.text)
 	if err != nil {
 		line, text := yamlFault(doc, err)
 		return nil, []fault{{line: line, err: errors.New(text)}}
 	}
-	return d.decodeJSON(data, doc, nil)
+	return d.decodeJSON(data, &place{doc: doc}, nil)
 }
 
 // decodeJSON decodes one object, or a list if it isn't itself an item of one.
-func (d *decoder) decodeJSON(data []byte, doc document, list *header) (objects []object, faults []fault) {
+func (d *decoder) decodeJSON(data []byte, at *place, list *header) (objects []object, faults []fault) {
 	var h header
 	if err := json.Unmarshal(data, &h); err != nil {
-		return nil, []fault{{line: doc.line, err: fmt.Errorf("not an object: %w", err)}}
+		return nil, []fault{{line: at.doc.line, err: fmt.Errorf("not an object: %w", err)}}
 	}
 	if h.Kind == "" && list != nil { // the items of an IngressList need not say what they are
 		h.Kind, h.APIVersion = strings.TrimSuffix(list.Kind, "List"), list.APIVersion
 	}
 	if item, ok := strings.CutSuffix(h.Kind, "List"); ok && list == nil && (item == "" || kinds[item] != "") {
 		for _, raw := range h.Items {
-			o, f := d.decodeJSON(raw, doc, &h)
+			o, f := d.decodeJSON(raw, at, &h)
 			objects, faults = append(objects, o...), append(faults, f...)
 		}
 		return objects, faults
@@ -105,9 +105,9 @@ func (d *decoder) decodeJSON(data []byte, doc document, list *header) (objects [
 	o, err := d.one(data, h, &r)
 	if err != nil {
 		mild := kinds[h.Kind] == "" && h.Kind != "" && h.APIVersion != ""
-		return nil, []fault{{r, faultLine(doc, err), err, mild}}
+		return nil, []fault{{r, at.line(err), err, mild}}
 	}
-	o.line = doc.line
+	o.line = at.doc.line
 	return []object{o}, nil
 }
 
@@ -161,25 +161,40 @@ func yamlFault(doc document, err error) (line int, text string) {
 	return line, strings.Join(strings.Fields(text), " ")
 }
 
-// faultLine returns the line of the field that err names, if the document has
-// only one of that name, else the document's first line.
-func faultLine(doc document, err error) int {
+// place finds lines in one document.
+type place struct {
+	doc    document
+	fields map[string]int // line of each field, 0 if there are several; nil until needed
+}
+
+// line returns the line of the field that err names, if the document has only
+// one of that name, else the document's first line.
+func (p *place) line(err error) int {
 	m := fieldInError.FindStringSubmatch(err.Error())
 	if m == nil {
-		return doc.line
+		return p.doc.line
 	}
-	found := 0
-	for n, line := range bytes.Split(doc.text, []byte("\n")) {
-		text := strings.TrimLeft(string(line), " \t-{\"'")
-		if rest, ok := strings.CutPrefix(text, m[2]); ok && strings.HasPrefix(strings.TrimLeft(rest, "\"' "), ":") {
-			if found != 0 {
-				return doc.line
+	if p.fields == nil {
+		p.index()
+	}
+	if found := p.fields[m[2]]; found != 0 {
+		return found
+	}
+	return p.doc.line
+}
+
+func (p *place) index() {
+	p.fields = make(map[string]int)
+	n := p.doc.line
+	for line := range bytes.Lines(p.doc.text) {
+		field, _, ok := bytes.Cut(bytes.TrimLeft(line, " \t-{\"'"), []byte(":"))
+		if field = bytes.TrimRight(field, "\"' "); ok {
+			if _, twice := p.fields[string(field)]; twice {
+				p.fields[string(field)] = 0
+			} else {
+				p.fields[string(field)] = n
 			}
-			found = doc.line + n
 		}
+		n++
 	}
-	if found == 0 {
-		return doc.line
-	}
-	return found
 }

@@ -81,10 +81,20 @@ func leadingBlank(text []byte) int {
 func splitJSON(data []byte) ([]document, error) {
 	var docs []document
 	decoder := json.NewDecoder(bytes.NewReader(data))
+	counted, line := 0, 1
+	lineAt := func(at int) int { // of ever later bytes
+		if at = min(at, len(data)); at > counted {
+			line += bytes.Count(data[counted:at], []byte("\n"))
+			counted = at
+		}
+		return line
+	}
 	for number := 1; ; number++ {
 		start := int(decoder.InputOffset())
-		start += len(data[start:]) - len(bytes.TrimLeft(data[start:], " \t\r\n"))
-		line := 1 + bytes.Count(data[:start], []byte("\n"))
+		for start < len(data) && bytes.IndexByte([]byte(" \t\r\n"), data[start]) >= 0 {
+			start++
+		}
+		first := lineAt(start)
 		var value json.RawMessage
 		err := decoder.Decode(&value)
 		switch {
@@ -93,10 +103,10 @@ func splitJSON(data []byte) ([]document, error) {
 		case err != nil:
 			var syntax *json.SyntaxError
 			if errors.As(err, &syntax) {
-				line = 1 + bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n"))
+				first = lineAt(int(syntax.Offset))
 			}
-			return append(docs, document{number, line, nil, true}), err
+			return append(docs, document{number, first, nil, true}), err
 		}
-		docs = append(docs, document{number, line, value, true})
+		docs = append(docs, document{number, first, value, true})
 	}
 }

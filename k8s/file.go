@@ -16,6 +16,9 @@ import (
 // fileBytesMax bounds one file: more is surely not a set of manifests.
 const fileBytesMax = 16 << 20
 
+// faultsMax bounds the notices about one file: nobody reads more.
+const faultsMax = 100
+
 // file is what one file yields, the last good version of what is broken in it
 // now included. It is immutable.
 type file struct {
@@ -23,6 +26,8 @@ type file struct {
 	stamp   stamp
 	objects []object
 	notices []Notice
+
+	faults, mild int // found while reading; only faultsMax of each are notices
 }
 
 // stamp changes when a file does.
@@ -58,11 +63,11 @@ func (d *decoder) readFile(path string, s stamp, old *file) *file {
 	data, err := contents(path)
 	if err != nil {
 		f.fault(0, fault{err: err})
-		f.keep(old, nil)
+		f.keep(old, nil, true)
 		return f
 	}
 	docs, broken := d.split(path, data)
-	var keep []ref
+	keep := make(map[ref]bool)
 	lost := false // something is broken of which only the old file tells what it was
 	for _, doc := range docs {
 		objects, faults := []object(nil), []fault(nil)
@@ -79,16 +84,12 @@ func (d *decoder) readFile(path string, s stamp, old *file) *file {
 			case bad.ref.kind == "" || bad.ref.Name == "":
 				lost = true
 			default:
-				keep = append(keep, bad.ref)
+				keep[bad.ref] = true
 			}
 		}
 	}
-	for n := range keep {
-		f.keep(old, &keep[n])
-	}
-	if lost {
-		f.keep(old, nil)
-	}
+	f.keep(old, keep, lost)
+	f.more()
 	return f
 }
 
@@ -99,9 +100,9 @@ func (d *decoder) split(path string, data []byte) ([]document, error) {
 	return splitYAML(data), nil
 }
 
-// keep adds the objects of old that f does not list: the one named by r, or all.
-func (f *file) keep(old *file, r *ref) {
-	if old == nil {
+// keep adds the objects of old that f does not list: those in which, or all.
+func (f *file) keep(old *file, which map[ref]bool, all bool) {
+	if old == nil || len(which) == 0 && !all {
 		return
 	}
 	listed := make(map[ref]bool, len(f.objects))
@@ -109,13 +110,20 @@ func (f *file) keep(old *file, r *ref) {
 		listed[o.ref] = true
 	}
 	for _, o := range old.objects {
-		if !listed[o.ref] && (r == nil || *r == o.ref) {
+		if !listed[o.ref] && (all || which[o.ref]) {
 			f.objects = append(f.objects, o)
 		}
 	}
 }
 
 func (f *file) fault(number int, bad fault) {
+	count := &f.faults
+	if bad.mild {
+		count = &f.mild
+	}
+	if *count++; *count > faultsMax {
+		return
+	}
 	n := Notice{
 		Severity: Error, Kind: bad.ref.kind, Namespace: bad.ref.Namespace, Name: bad.ref.Name,
 		Reason: "InvalidManifest", File: f.path, Line: bad.line,
@@ -130,6 +138,18 @@ func (f *file) fault(number int, bad fault) {
 		n.Message = fmt.Sprintf("document %d: %v", number, bad.err)
 	}
 	f.notices = append(f.notices, n)
+}
+
+// more says how many faults were not told.
+func (f *file) more() {
+	if f.faults > faultsMax {
+		f.notices = append(f.notices, Notice{Severity: Error, Reason: "InvalidManifest", File: f.path,
+			Message: fmt.Sprintf("%d more errors in the file are not listed", f.faults-faultsMax), Remedy: "correct those that are listed"})
+	}
+	if f.mild > faultsMax {
+		f.notices = append(f.notices, Notice{Severity: Info, Reason: "UnknownKind", File: f.path,
+			Message: fmt.Sprintf("%d more objects of kinds that don't concern Weir are not listed", f.mild-faultsMax)})
+	}
 }
 
 // contents returns what the regular file path holds. It does not block on what
