@@ -41,10 +41,16 @@ func (c *clusters) get(next map[string]*cluster, namespace string, b backend, se
 	key := types.NamespacedName{Namespace: namespace, Name: b.service}
 	port, problem := findPort(services[key], b)
 	label := b.name
+	number := b.number
 	if problem == "" {
-		label = strconv.Itoa(int(port.Port))
-	} else if label == "" {
-		label = strconv.Itoa(int(b.number))
+		number = port.Port
+		// Of two ports with one number the first is called by it.
+		if first, _ := findPort(services[key], backend{service: b.service, number: number}); first.Name == port.Name {
+			label = ""
+		}
+	}
+	if label == "" {
+		label = strconv.Itoa(int(number)) // never a port's name: that has a letter
 	}
 	k := c.named(next, namespace+"/"+b.service+":"+label)
 	if known := problem == ""; k.service != key || k.known != known || k.port != port.Name {

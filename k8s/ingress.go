@@ -179,8 +179,13 @@ func (i *ingress) readBackend(b *networkingv1.IngressBackend, field string) back
 		return refuse("InvalidBackend", "the port has both a name and a number", "give one of them")
 	case port.Name == "" && (port.Number < 1 || port.Number > 65535):
 		return refuse("InvalidBackend", fmt.Sprintf("port number %d is not from 1 to 65535", port.Number), "")
-	case port.Name != "" && len(validation.IsDNS1123Label(port.Name)) != 0:
-		return refuse("InvalidBackend", fmt.Sprintf("port name %q is not valid", port.Name), "")
+	case port.Name != "" && len(validation.IsValidPortName(port.Name)) != 0:
+		remedy := ""
+		if strings.Trim(port.Name, "0123456789") == "" {
+			remedy = "write the port as a number: port: {number: " + port.Name + "}"
+		}
+		return refuse("InvalidBackend", fmt.Sprintf("port name %q is not valid: %s", clip(port.Name),
+			strings.Join(validation.IsValidPortName(port.Name), "; ")), remedy)
 	}
 	return to
 }
