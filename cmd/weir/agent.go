@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -93,7 +94,54 @@ func (o *agentOptions) check(c *cli.Context) error {
 			byteText(o.config.Limits.LineBytesMax), byteText(o.config.Limits.HeadBytesMax))
 	}
 	o.config.Forwarded.NoRequestID = !o.requestID
+	if err := o.checkConnections(); err != nil {
+		return err
+	}
+	return o.checkAddresses()
+}
+
+// checkConnections refuses fewer connections than workers: each holds at least one.
+func (o *agentOptions) checkConnections() error {
+	most, workers, text := o.config.Limits.ConnectionsMax, o.config.Workers, ""
+	if most == 0 {
+		return nil
+	}
+	if workers == 0 {
+		text = "auto, here "
+		var err error
+		if workers, err = agent.AllowedCPUs(os.DirFS("/")); err != nil {
+			return fmt.Errorf("count the CPUs for --workers auto: %w", err)
+		}
+	}
+	if most < workers {
+		return usagef("--connections-max %d is less than --workers %s%d, of which each holds at least one; want at least that",
+			most, text, workers)
+	}
 	return nil
+}
+
+// checkAddresses refuses addresses that can't both be bound.
+func (o *agentOptions) checkAddresses() error {
+	const text = "%s %s and %s %s overlap; choose another port for one of them"
+	for i, a := range o.config.HTTPAddresses {
+		for _, b := range o.config.HTTPAddresses[:i] {
+			if a.Addr().Is4() == b.Addr().Is4() && overlap(a, b) {
+				return usagef(text, "--http-address", b, "--http-address", a)
+			}
+		}
+		// The admin server's unspecified address is that of both families.
+		b := o.config.AdminAddress
+		if overlap(a, b) && (a.Addr().Is4() == b.Addr().Unmap().Is4() || b.Addr().IsUnspecified()) {
+			return usagef(text, "--http-address", a, "--admin-address", b)
+		}
+	}
+	return nil
+}
+
+// overlap reports whether a and b, if of one family, are partly the same.
+func overlap(a, b netip.AddrPort) bool {
+	same := a.Addr().Unmap() == b.Addr().Unmap() || a.Addr().IsUnspecified() || b.Addr().IsUnspecified()
+	return a.Port() == b.Port() && a.Port() != 0 && same
 }
 
 // logger writes to w what --log-level and --log-format say.

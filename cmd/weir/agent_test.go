@@ -62,7 +62,7 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 		"client-idle-timeout":     {"3s", nil, func(c *agent.Config) { c.Limits.IdleTimeout = 3 * time.Second }},
 		"client-lifetime-max":     {"3s", nil, func(c *agent.Config) { c.Limits.LifetimeMax = 3 * time.Second }},
 		"requests-max":            {"7", nil, func(c *agent.Config) { c.Limits.RequestsMax = 7 }},
-		"connections-max":         {"7", nil, func(c *agent.Config) { c.Limits.ConnectionsMax = 7 }},
+		"connections-max":         {"7", []string{"--workers", "7"}, func(c *agent.Config) { c.Workers, c.Limits.ConnectionsMax = 7, 7 }},
 		"response-head-bytes-max": {"1m", nil, func(c *agent.Config) { c.Limits.ResponseHeadBytesMax = 1 << 20 }},
 		"upstream-idle-max":       {"7", nil, func(c *agent.Config) { c.Upstream.IdleMax = 7 }},
 		"upstream-idle-timeout":   {"3s", nil, func(c *agent.Config) { c.Upstream.IdleTimeout = 3 * time.Second }},
@@ -134,6 +134,31 @@ func TestNoFlagReadsTheVariablesOfAService(t *testing.T) {
 	}
 }
 
+func TestAddressesThatDoNotOverlapAreTaken(t *testing.T) {
+	for _, args := range [][]string{
+		{"--http-address", "0.0.0.0:80,[::]:80"},
+		{"--http-address", "127.0.0.1:80,127.0.0.2:80,127.0.0.1:81"},
+		{"--http-address", "127.0.0.1:0,127.0.0.1:0", "--admin-address", "127.0.0.1:0"},
+		{"--http-address", "10.0.0.1:9901"},
+		{"--http-address", "[::]:9901"}, // of IPv6 only
+	} {
+		parse(t, args...)
+	}
+}
+
+// A flag of one command that is no setting must not be read from a variable of so
+// common a name.
+func TestHeaderFieldsHaveNoVariable(t *testing.T) {
+	t.Setenv("WEIR_H", "Content-Length: 99999999")
+	code, stdout, stderr := weir("explain", "POST", "http://shop.example/", "--manifests", "testdata/site")
+	if code != 0 {
+		t.Errorf("WEIR_H changed the answer: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if _, help, _ := weir("explain", "--help"); strings.Contains(help, "WEIR_H]") {
+		t.Errorf("the help names WEIR_H:\n%s", help)
+	}
+}
+
 func TestAPortAloneMeansBothFamilies(t *testing.T) {
 	c := parse(t, "--http-address", ":8080").config
 	if len(c.HTTPAddresses) == 0 || c.HTTPAddresses[0].String() != "0.0.0.0:8080" {
@@ -168,6 +193,10 @@ func TestArrangeMovesFlagsForward(t *testing.T) {
 		{"", ""},
 		{"--help", "--help"},
 		{"--version", "version"},
+		{"-v more", "version -- more"},
+		{"help", "help"},
+		{"help agent", "agent --help"},
+		{"help nonsense", "help -- nonsense"},
 		{"explain GET URL -o json", "explain -o json -- GET URL"},
 		{"explain GET -H a:b URL --manifests=D -H c:d", "explain -H a:b --manifests=D -H c:d -- GET URL"},
 		{"explain GET --shared-hosts URL", "explain --shared-hosts -- GET URL"},

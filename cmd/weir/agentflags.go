@@ -62,7 +62,7 @@ func (o *agentOptions) clientFlags() []cli.Flag {
 		value(groupClient, "line-bytes-max", size{&l.LineBytesMax, 512, 1 << 20},
 			"`BYTES` of one line of it; else 431, or 414 for the first line"),
 		value(groupClient, "fields-max", number{&l.FieldsMax, 1, 256, ""},
-			"`N` header fields of a request or an answer; else 431 or 502"),
+			"`N` header fields of a request; else 431. An answer may have 256, whatever is set here"),
 		value(groupClient, "client-head-timeout", span{&l.HeadTimeout, time.Millisecond, time.Hour},
 			"`DURATION` from the first byte of a head to its last; else 408"),
 		value(groupClient, "client-body-timeout", span{&l.BodyTimeout, time.Millisecond, time.Hour},
@@ -74,7 +74,8 @@ func (o *agentOptions) clientFlags() []cli.Flag {
 		value(groupClient, "requests-max", number{&l.RequestsMax, 1, 1 << 30, "unlimited"},
 			"serve `N` requests on one connection"),
 		value(groupClient, "connections-max", number{&l.ConnectionsMax, 1, 1 << 30, "auto"},
-			"hold `N` client connections; auto: as many as the limit of open files allows"),
+			"hold `N` client connections, divided among the workers, of which each holds at least one; "+
+				"auto: as many as the limit of open files allows"),
 	}
 }
 

@@ -9,15 +9,22 @@ import (
 
 // arrange moves the flags of a command before its other arguments, since the flag
 // package reads none behind the first of those: "explain GET URL -o json".
-// What follows "--" stays where it is.
+// What follows "--" stays where it is. "-v" becomes "version", "help COMMAND" the
+// command's own "--help".
 func arrange(commands []*cli.Command, args []string) []string {
 	if len(args) == 0 {
 		return args
 	}
-	if args[0] == "--version" {
-		return append([]string{"version"}, args[1:]...)
+	find := func(name string) int {
+		return slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == name })
 	}
-	i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == args[0] })
+	switch {
+	case args[0] == "-v" || args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
+	case args[0] == "help" && len(args) == 2 && find(args[1]) >= 0:
+		return []string{args[1], "--help"}
+	}
+	i := find(args[0])
 	if i < 0 {
 		return args
 	}

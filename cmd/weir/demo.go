@@ -37,6 +37,9 @@ func demoCommand() *cli.Command {
 			if err := noArguments(x); err != nil {
 				return err
 			}
+			if err := o.checkAddresses(); err != nil {
+				return err
+			}
 			o.config.Logger = o.logger(x.App.ErrWriter)
 			ctx, stop := watch(x.Context, &o.config, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 			defer stop()

@@ -18,7 +18,8 @@ func explainCommand() *cli.Command {
 	var c agent.Config
 	var header []string
 	format := "text"
-	flags := append(objectFlags(&c), several("", "H", fields(&header), "send the header `FIELD`, as 'Name: value'"), outputFlag(&format))
+	send := newList(cli.GenericFlag{Name: "H", Usage: "send the header `FIELD`, as 'Name: value'"}, fields(&header))
+	flags := append(objectFlags(&c), send, outputFlag(&format))
 	return &cli.Command{
 		Name:      "explain",
 		Usage:     "tell which rule and endpoints a request would get, and why not others",

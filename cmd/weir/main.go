@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -65,24 +66,25 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:  "weir",
 		Usage: "a node-level Kubernetes ingress proxy",
-		Description: "Every flag can be given as an environment variable too; the command line wins.\n" +
+		Description: "Every flag can be given as the environment variable that its help names; the command line wins.\n" +
 			"Exit codes: 0 done, 1 it broke, 2 wrong usage, 3 explain and lint: the answer is no.",
-		HideHelpCommand: true,
-		Writer:          stdout,
-		ErrWriter:       stderr,
-		Commands:        []*cli.Command{agentCommand(), demoCommand(), explainCommand(), lintCommand(), versionCommand()},
-		ExitErrHandler:  func(*cli.Context, error) {}, // run chooses the exit code
+		Writer:    stdout,
+		ErrWriter: stderr,
+		Flags: []cli.Flag{ // arrange acts on the second
+			cli.HelpFlag,
+			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "do what the command version does", DisableDefaultText: true},
+		},
+		Commands: []*cli.Command{
+			agentCommand(), demoCommand(), explainCommand(), lintCommand(), versionCommand(), helpCommand(),
+		},
+		ExitErrHandler: func(*cli.Context, error) {}, // run chooses the exit code
 	}
 	app.OnUsageError = wrongUsage
 	app.Action = func(c *cli.Context) error {
 		if !c.Args().Present() {
 			return cli.ShowAppHelp(c)
 		}
-		var names []string
-		for _, command := range app.Commands {
-			names = append(names, command.Name)
-		}
-		return usagef("unknown command %q; want %s", c.Args().First(), either(names))
+		return unknownCommand(c)
 	}
 	for _, command := range app.Commands {
 		command.HideHelpCommand = true
@@ -91,14 +93,59 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 	return app
 }
 
+func helpCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "help",
+		Usage:     "print this, or the help of a command",
+		ArgsUsage: "[COMMAND]",
+		Action: func(c *cli.Context) error { // arrange took out those that are right
+			switch c.NArg() {
+			case 0:
+				return cli.ShowAppHelp(c)
+			case 1:
+				return unknownCommand(c)
+			}
+			return usagef("unexpected argument %q: the command takes one", c.Args().Get(1))
+		},
+	}
+}
+
+// unknownCommand is about the first argument.
+func unknownCommand(c *cli.Context) error {
+	var names []string
+	for _, command := range c.App.Commands {
+		names = append(names, command.Name)
+	}
+	return usagef("unknown command %q; want %s", c.Args().First(), either(names))
+}
+
+// misused is how the flag packages begin to tell what is wrong with the value of a
+// flag, with one dash or none before its name.
+var misused = regexp.MustCompile(`^((?:invalid|could not parse)(?:[^":]|"(?:[^"\\]|\\.)*")* for (?:flag )?)-?([A-Za-z-]+): `)
+
+// dashed returns a flag's name as the command line has it.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
 // wrongUsage words what the flag package found.
 func wrongUsage(_ *cli.Context, err error, _ bool) error {
 	text := err.Error()
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
-		text = "unknown flag --" + strings.TrimLeft(name, "-")
+		text = "unknown flag " + dashed(strings.TrimLeft(name, "-"))
 	}
-	if strings.HasPrefix(text, "invalid boolean value") {
-		text = strings.TrimSuffix(text, "parse error") + "want true or false"
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		text = fmt.Sprintf("flag %s needs a value", dashed(name))
+	}
+	if m := misused.FindStringSubmatch(text); m != nil {
+		why := text[len(m[0]):]
+		if why == "parse error" || strings.HasPrefix(why, "strconv.ParseBool") {
+			why = "want true or false"
+		}
+		text = m[1] + dashed(m[2]) + ": " + why
 	}
 	return usageError{errors.New(text)}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -13,6 +14,9 @@ func weir(args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errors.String()
 }
 
+// oneDash finds a long flag that is written with one dash.
+var oneDash = regexp.MustCompile(`(^|[^-\w])-[a-z][a-z-]+`)
+
 func TestWrongUsageNamesFlagValueAndWhatIsAllowed(t *testing.T) {
 	dir := t.TempDir()
 	with := func(args ...string) []string { return append([]string{"agent", "--manifests", dir}, args...) }
@@ -20,47 +24,59 @@ func TestWrongUsageNamesFlagValueAndWhatIsAllowed(t *testing.T) {
 		args []string
 		says []string // on standard error
 	}{
-		{[]string{"serve"}, []string{`"serve"`, "agent, demo, explain, lint or version"}},
+		{[]string{"serve"}, []string{`"serve"`, "agent, demo, explain, lint, version or help"}},
+		{[]string{"help", "serve"}, []string{`"serve"`, "agent, demo, explain, lint, version or help"}},
+		{[]string{"help", "agent", "more"}, []string{`"more"`}},
 		{[]string{"--workers", "2"}, []string{"unknown flag --workers"}},
 		{[]string{"agent", "--worker", "2"}, []string{"weir agent: unknown flag --worker", "See: weir agent --help"}},
 		{[]string{"agent"}, []string{"--manifests DIR"}},
 		{[]string{"agent", "--source", "kube"}, []string{"--source kube", "--source dir with --manifests DIR"}},
 		{[]string{"agent", "--source", "dir"}, []string{"--manifests DIR"}},
-		{with("--source", "etcd"), []string{`"etcd"`, "-source", "dir or kube"}},
+		{with("--source", "etcd"), []string{`"etcd"`, "--source", "dir or kube"}},
 		{with("extra"), []string{`"extra"`, "flags only"}},
-		{with("--manifests"), []string{"-manifests", "needs an argument"}},
-		{with("--manifests", ""), []string{"-manifests", "want a value"}},
-		{with("--workers", "0"), []string{`"0"`, "-workers", "from 1 to 1024, or auto"}},
-		{with("--workers", "many"), []string{`"many"`, "-workers", "from 1 to 1024, or auto"}},
-		{with("--accept-policy", "cpu"), []string{`"cpu"`, "-accept-policy", "eBPF", "shared, fountain or hash"}},
-		{with("--accept-policy", "least-loaded"), []string{`"least-loaded"`, "-accept-policy", "eBPF", "shared, fountain or hash"}},
-		{with("--accept-policy", "random"), []string{`"random"`, "-accept-policy", "shared, fountain or hash"}},
+		{with("--manifests"), []string{"--manifests", "needs a value"}},
+		{with("--manifests", ""), []string{"--manifests", "want a value"}},
+		{with("--workers", "0"), []string{`"0"`, "--workers", "from 1 to 1024, or auto"}},
+		{with("--workers", "many"), []string{`"many"`, "--workers", "from 1 to 1024, or auto"}},
+		{with("--accept-policy", "cpu"), []string{`"cpu"`, "--accept-policy", "eBPF", "shared, fountain or hash"}},
+		{with("--accept-policy", "least-loaded"), []string{`"least-loaded"`, "--accept-policy", "eBPF", "shared, fountain or hash"}},
+		{with("--accept-policy", "random"), []string{`"random"`, "--accept-policy", "shared, fountain or hash"}},
 		{with("--fountain-mark", "5"), []string{"--fountain-mark 5", "--accept-policy shared", "fountain"}},
-		{with("--accept-policy", "fountain", "--fountain-mark", "0"), []string{`"0"`, "-fountain-mark", "from 1 to"}},
-		{with("--http-address", "localhost:80"), []string{`"localhost:80"`, "-http-address", "0.0.0.0:80"}},
-		{with("--http-address", ":99999"), []string{`":99999"`, "-http-address", ":80 for both"}},
-		{with("--http-address", "127.0.0.1:80", "--http-address", "127.0.0.1:80"), []string{"127.0.0.1:80", "-http-address", "twice"}},
-		{with("--admin-address", "9901"), []string{`"9901"`, "-admin-address", "127.0.0.1:9901"}},
-		{with("--drain-timeout", "240"), []string{`"240"`, "-drain-timeout", "from 1ms to 24h", "1m30s"}},
-		{with("--drain-timeout", "-1s"), []string{`"-1s"`, "-drain-timeout", "from 1ms to 24h"}},
-		{with("--configmap", "weir"), []string{`"weir"`, "-configmap", "NAMESPACE/NAME"}},
-		{with("--configmap", "a/b/c"), []string{`"a/b/c"`, "-configmap", "NAMESPACE/NAME"}},
-		{with("--ingress-class", ""), []string{"-ingress-class", "want a value"}},
-		{with("--controller-class", "a,,b"), []string{`"a,,b"`, "-controller-class", "want a value"}},
-		{with("--access-log", "apache"), []string{`"apache"`, "-access-log", "off, json or nginx"}},
+		{with("--accept-policy", "fountain", "--fountain-mark", "0"), []string{`"0"`, "--fountain-mark", "from 1 to"}},
+		{with("--http-address", "localhost:80"), []string{`"localhost:80"`, "--http-address", "0.0.0.0:80"}},
+		{with("--http-address", ":99999"), []string{`":99999"`, "--http-address", ":80 for both"}},
+		{with("--http-address", "127.0.0.1:80", "--http-address", "127.0.0.1:80"), []string{"127.0.0.1:80", "--http-address", "twice"}},
+		{with("--http-address", ":80", "--http-address", "127.0.0.1:80"), []string{"--http-address 0.0.0.0:80 and --http-address 127.0.0.1:80"}},
+		{with("--http-address", "[::1]:80,[::]:80"), []string{"--http-address [::1]:80 and --http-address [::]:80"}},
+		{with("--http-address", "127.0.0.1:81", "--admin-address", "127.0.0.1:81"), []string{"--http-address 127.0.0.1:81 and --admin-address 127.0.0.1:81"}},
+		{with("--http-address", ":9901"), []string{"--http-address 0.0.0.0:9901 and --admin-address 127.0.0.1:9901"}},
+		{with("--http-address", "127.0.0.1:81", "--admin-address", "0.0.0.0:81"), []string{"--http-address 127.0.0.1:81 and --admin-address 0.0.0.0:81"}},
+		{with("--http-address", "127.0.0.1:81", "--admin-address", "[::]:81"), []string{"--http-address 127.0.0.1:81 and --admin-address [::]:81"}},
+		{with("--http-address", "[::1]:81", "--admin-address", "0.0.0.0:81"), []string{"--http-address [::1]:81 and --admin-address 0.0.0.0:81"}},
+		{with("--http-address", "127.0.0.1:81", "--admin-address", "[::ffff:127.0.0.1]:81"), []string{"--http-address 127.0.0.1:81 and --admin-address"}},
+		{[]string{"demo", "--http-address", "127.0.0.1:9901"}, []string{"--http-address 127.0.0.1:9901 and --admin-address 127.0.0.1:9901"}},
+		{with("--admin-address", "9901"), []string{`"9901"`, "--admin-address", "127.0.0.1:9901"}},
+		{with("--drain-timeout", "240"), []string{`"240"`, "--drain-timeout", "from 1ms to 24h", "1m30s"}},
+		{with("--drain-timeout", "-1s"), []string{`"-1s"`, "--drain-timeout", "from 1ms to 24h"}},
+		{with("--configmap", "weir"), []string{`"weir"`, "--configmap", "NAMESPACE/NAME"}},
+		{with("--configmap", "a/b/c"), []string{`"a/b/c"`, "--configmap", "NAMESPACE/NAME"}},
+		{with("--ingress-class", ""), []string{"--ingress-class", "want a value"}},
+		{with("--controller-class", "a,,b"), []string{`"a,,b"`, "--controller-class", "want a value"}},
+		{with("--access-log", "apache"), []string{`"apache"`, "--access-log", "off, json or nginx"}},
 		{with("--access-log-file", "/tmp/x"), []string{"--access-log-file /tmp/x", "--access-log off", "json or nginx"}},
-		{with("--log-level", "loud"), []string{`"loud"`, "-log-level", "debug, info, warn or error"}},
-		{with("--log-format", "xml"), []string{`"xml"`, "-log-format", "text or json"}},
-		{with("--head-bytes-max", "1"), []string{`"1"`, "-head-bytes-max", "from 1k to 1m"}},
-		{with("--head-bytes-max", "99999999m"), []string{`"99999999m"`, "-head-bytes-max", "from 1k to 1m"}},
+		{with("--log-level", "loud"), []string{`"loud"`, "--log-level", "debug, info, warn or error"}},
+		{with("--log-format", "xml"), []string{`"xml"`, "--log-format", "text or json"}},
+		{with("--head-bytes-max", "1"), []string{`"1"`, "--head-bytes-max", "from 1k to 1m"}},
+		{with("--head-bytes-max", "99999999m"), []string{`"99999999m"`, "--head-bytes-max", "from 1k to 1m"}},
 		{with("--head-bytes-max", "8k"), []string{"--line-bytes-max 16k", "--head-bytes-max 8k"}},
-		{with("--fields-max", "257"), []string{`"257"`, "-fields-max", "from 1 to 256"}},
-		{with("--requests-max", "0"), []string{`"0"`, "-requests-max", "or unlimited"}},
-		{with("--connections-max", "-1"), []string{`"-1"`, "-connections-max", "or auto"}},
-		{with("--upstream-idle-max", "0"), []string{`"0"`, "-upstream-idle-max", "from 1 to"}},
-		{with("--trusted-proxy", "10.0.0.1/8"), []string{`"10.0.0.1/8"`, "-trusted-proxy", "want 10.0.0.0/8"}},
-		{with("--trusted-proxy", "ten"), []string{`"ten"`, "-trusted-proxy", "10.0.0.0/8"}},
-		{with("--pin-workers=perhaps"), []string{`"perhaps"`, "-pin-workers", "true or false"}},
+		{with("--fields-max", "257"), []string{`"257"`, "--fields-max", "from 1 to 256"}},
+		{with("--requests-max", "0"), []string{`"0"`, "--requests-max", "or unlimited"}},
+		{with("--connections-max", "-1"), []string{`"-1"`, "--connections-max", "or auto"}},
+		{with("--connections-max", "3", "--workers", "4"), []string{"--connections-max 3", "--workers 4"}},
+		{with("--upstream-idle-max", "0"), []string{`"0"`, "--upstream-idle-max", "from 1 to"}},
+		{with("--trusted-proxy", "10.0.0.1/8"), []string{`"10.0.0.1/8"`, "--trusted-proxy", "want 10.0.0.0/8"}},
+		{with("--trusted-proxy", "ten"), []string{`"ten"`, "--trusted-proxy", "10.0.0.0/8"}},
+		{with("--pin-workers=perhaps"), []string{`"perhaps"`, "--pin-workers", "true or false"}},
 		{[]string{"demo", "--manifests", dir}, []string{"unknown flag --manifests"}},
 		{[]string{"demo", "now"}, []string{`"now"`}},
 		{[]string{"explain"}, []string{"METHOD URL"}},
@@ -72,7 +88,7 @@ func TestWrongUsageNamesFlagValueAndWhatIsAllowed(t *testing.T) {
 		{[]string{"lint"}, []string{"--manifests DIR"}},
 		{[]string{"lint", dir}, []string{"flags only"}},
 		{[]string{"version", "--long"}, []string{"unknown flag --long"}},
-		{[]string{"version", "please"}, []string{`"please"`}},
+		{[]string{"version", "please"}, []string{`"please"`, "takes none"}},
 	} {
 		code, stdout, stderr := weir(tt.args...)
 		if code != exitUsage {
@@ -86,14 +102,17 @@ func TestWrongUsageNamesFlagValueAndWhatIsAllowed(t *testing.T) {
 				t.Errorf("weir %q: stderr %q lacks %q", tt.args, stderr, want)
 			}
 		}
+		if flag := oneDash.FindString(stderr); flag != "" {
+			t.Errorf("weir %q: stderr %q has %q with one dash", tt.args, stderr, flag)
+		}
 	}
 }
 
 func TestWrongEnvironmentNamesTheVariable(t *testing.T) {
 	for _, tt := range []struct{ name, value, says string }{
-		{"WEIR_WORKERS", "lots", "from 1 to 1024, or auto"},
+		{"WEIR_WORKERS", "lots", "--workers: want a whole number from 1 to 1024, or auto"},
 		{"WEIR_HTTP_ADDRESS", "127.0.0.1:80,nowhere", "0.0.0.0:80"},
-		{"WEIR_PIN_WORKERS", "perhaps", "bool"},
+		{"WEIR_PIN_WORKERS", "perhaps", "--pin-workers: want true or false"},
 		{"WEIR_TRUSTED_PROXY", "ten", "10.0.0.0/8"},
 		{"WEIR_DRAIN_TIMEOUT", "240", "1m30s"},
 	} {
@@ -136,6 +155,11 @@ func TestHelpAndVersion(t *testing.T) {
 		{[]string{"lint", "--help"}, []string{"Exit codes: 0 clean", "3 something is refused"}},
 		{[]string{"version"}, []string{"weir ", "commit ", "go1."}},
 		{[]string{"--version"}, []string{"weir ", "commit "}},
+		{[]string{"-v"}, []string{"weir ", "commit "}},
+		{[]string{"help"}, []string{"COMMANDS", "Exit codes", "--version, -v"}},
+		{[]string{"help", "agent"}, []string{"--http-address ADDRESS:PORT", "$WEIR_HTTP_ADDRESS", "(default: auto)"}},
+		{[]string{"help", "help"}, []string{"COMMANDS"}},
+		{[]string{"agent", "--help"}, []string{"divided among the workers", "An answer may have 256"}},
 	} {
 		code, stdout, stderr := weir(tt.args...)
 		if code != 0 || stderr != "" {

@@ -14,8 +14,8 @@ func versionCommand() *cli.Command {
 		Usage:     "print what this binary was made from",
 		ArgsUsage: " ",
 		Action: func(c *cli.Context) error {
-			if err := noArguments(c); err != nil {
-				return err
+			if c.Args().Present() {
+				return usagef("unexpected argument %q: the command takes none", c.Args().First())
 			}
 			b := agent.Version(version, commit)
 			fmt.Fprintf(c.App.Writer, "weir %s\ncommit %s\n%s %s\n", b.Version, b.Commit, b.Go, b.Platform)
