@@ -233,6 +233,66 @@ func TestDemoNamesTheFlagForATakenPort(t *testing.T) {
 	}
 }
 
+// What the tour says of the program can be pasted into a shell.
+func TestTourNamesThisProgram(t *testing.T) {
+	tour, _, dir, stop := startDemo(t)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{" " + program(os.Args[0]) + " explain GET ", " " + program(os.Args[0]) + " lint --manifests " + dir} {
+		if !strings.Contains(tour, want) {
+			t.Errorf("the tour lacks %q:\n%s", want, tour)
+		}
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ in, want string }{
+		{"weir", "weir"},
+		{"/opt/weir", "/opt/weir"},
+		{"bin/weir", quoted(wd + "/bin/weir")},
+		{"/my bin/weir", "'/my bin/weir'"},
+		{"/it's/weir", `'/it'\''s/weir'`},
+		{"/$HOME/weir", "'/$HOME/weir'"},
+	} {
+		if got := program(tt.in); got != tt.want {
+			t.Errorf("program(%q) = %s, want %s", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestDemoSaysHowItEnded(t *testing.T) {
+	killed := make(chan struct{})
+	close(killed)
+	for _, tt := range []struct {
+		name string
+		kill <-chan struct{}
+		took time.Duration
+		want string
+	}{
+		{"drained", make(chan struct{}), time.Second, "Drained and ended."},
+		{"killed", killed, time.Second, "Ended at once"},
+		{"timed out", nil, 10 * time.Second, "drain timeout of 10s"},
+	} {
+		got := farewell(&agent.Config{Kill: tt.kill, DrainTimeout: 10 * time.Second}, tt.took)
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+
+	c := defaultOptions().config
+	c.HTTPAddresses = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}
+	c.AdminAddress = netip.MustParseAddrPort("127.0.0.1:0")
+	c.PinWorkers, c.Workers, c.Kill = false, 1, killed
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	if err := demo(ctx, c, &out); err != nil || !strings.Contains(out.String(), "Ended at once") {
+		t.Errorf("killed demo = %v and says %q, want nil and that it ended at once", err, out.String())
+	}
+}
+
 // The signals are those that nothing else in the test's process uses.
 func TestFirstSignalDrainsSecondKills(t *testing.T) {
 	var c agent.Config

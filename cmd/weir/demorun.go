@@ -11,6 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/weirproxy/weir/agent"
 )
@@ -40,12 +42,56 @@ func demo(ctx context.Context, c agent.Config, out io.Writer) (err error) {
 	}
 	build := agent.Version(version, commit)
 	c.Manifests, c.Build = dir, &build
-	c.Started = func(a agent.Addresses) { fmt.Fprint(out, tour(dir, a)) }
+	c.Started = func(a agent.Addresses) { fmt.Fprint(out, tour(program(os.Args[0]), dir, a)) }
+	var began atomic.Pointer[time.Time] // of the drain
+	unwatch := context.AfterFunc(ctx, func() {
+		now := time.Now()
+		began.Store(&now)
+	})
+	defer unwatch()
 	if err := agent.Run(ctx, c); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "\nDrained and ended.")
+	var took time.Duration
+	if b := began.Load(); b != nil {
+		took = time.Since(*b)
+	}
+	fmt.Fprintf(out, "\n%s\n", farewell(&c, took))
 	return nil
+}
+
+// farewell tells how a run of c ended whose drain took so long.
+func farewell(c *agent.Config, took time.Duration) string {
+	select {
+	case <-c.Kill:
+		return "Ended at once: what was still open was closed, not drained."
+	default:
+	}
+	if took >= c.DrainTimeout {
+		return fmt.Sprintf("Ended after the drain timeout of %s: what was still open was closed.", short(c.DrainTimeout))
+	}
+	return "Drained and ended."
+}
+
+// program returns what to type to run this program again: from any directory, if
+// arg0, its name as it was started, holds a path.
+func program(arg0 string) string {
+	if !strings.Contains(arg0, "/") {
+		return quoted(arg0) // found in PATH
+	}
+	if abs, err := filepath.Abs(arg0); err == nil {
+		arg0 = abs
+	}
+	return quoted(arg0)
+}
+
+// quoted returns s as one word of a shell.
+func quoted(s string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+:,@%"
+	if s != "" && strings.Trim(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // writeDemo writes the sample manifests, and slices for backends at one and two.
@@ -94,10 +140,10 @@ endpoints:
 `, name, service, a.Port(), a.Addr())
 }
 
-// tour tells what can be tried.
-func tour(dir string, a agent.Addresses) string {
+// tour tells what can be tried, with program as the word that runs this one.
+func tour(program, dir string, a agent.Addresses) string {
 	base := "http://" + reachable(a.HTTP[0])
-	return fmt.Sprintf(`Weir serves the manifests in %[1]s
+	return fmt.Sprintf(`Weir serves the manifests in %[5]s
 on %[2]s; two backends, "one" and "two", answer.
 
   a prefix, shared by both      curl -H 'Host: shop.example' %[2]s/cart/7
@@ -115,12 +161,12 @@ on %[2]s; two backends, "one" and "two", answer.
 Change something while it runs:
 
   a default backend, no 404     mv %[1]s/catch-all.yaml.off %[1]s/catch-all.yaml
-  ask what a request gets       weir explain GET %[2]s/cart/7 -H 'Host: shop.example' --manifests %[1]s
-  judge the manifests           weir lint --manifests %[1]s
+  ask what a request gets       %[4]s explain GET %[2]s/cart/7 -H 'Host: shop.example' --manifests %[1]s
+  judge the manifests           %[4]s lint --manifests %[1]s
   look inside                   curl http://%[3]s/debug/table   also /metrics, /readyz, /debug/workers
 
 Ctrl-C drains and ends; a second one ends at once.
-`, dir, base, a.Admin)
+`, quoted(dir), base, a.Admin, program, dir)
 }
 
 // reachable returns where a client of this machine finds a listener.
