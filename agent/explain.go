@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 
 	"github.com/weirproxy/weir/k8s"
@@ -172,6 +173,7 @@ func relevant(notices []k8s.Notice, e route.Explanation, host string) []NoticeVi
 	out := []NoticeView{}
 	for _, n := range notices {
 		if n.Kind == "" || names[n.Kind+" "+n.Namespace+"/"+n.Name] || host != "" && strings.Contains(n.Message, host) ||
+			e.HostFound && n.Reason == "HostAlreadyClaimed" && strings.Contains(n.Message, strconv.Quote(e.Host)) ||
 			e.Route == nil && n.Kind == "Ingress" && n.Severity == k8s.Error {
 			out = append(out, noticeView(n))
 		}

@@ -24,6 +24,7 @@ type build struct {
 	policies map[string]*route.Policy
 	hosts    map[string]*virtualHost
 	notices  []Notice
+	oldest   map[claim]*ingress // the first to make each claim; nil until needed
 }
 
 type statsKey struct{ host, source string }
@@ -47,7 +48,7 @@ func (b *build) run(list []*ingress) {
 				b.host(host)
 				continue
 			}
-			b.notices = append(b.notices, b.owners.refusal(i, host))
+			b.notices = append(b.notices, b.refusal(i, host, list))
 		}
 		b.addRules(i, false)
 		b.addFallback(i)

@@ -27,6 +27,7 @@ func (t *Translator) choose(o *Objects) (list []*ingress, notices []Notice) {
 		i := t.read[key]
 		if i == nil || i.object != object {
 			i = readIngress(object, &t.known)
+			i.undated = o.origin[ref{"Ingress", key}].undated
 		}
 		read[key] = i
 		list = append(list, i)

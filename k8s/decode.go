@@ -27,6 +27,8 @@ type object struct {
 	line   int               // of its document
 	digest [sha256.Size]byte // of its JSON
 	value  metav1.Object
+	// undated objects came without creationTimestamp.
+	undated bool
 }
 
 // fault says what is wrong with a document or with one item of a list in it.
@@ -137,7 +139,8 @@ func (d *decoder) one(data []byte, h header, r *ref) (object, error) {
 		return object{}, fmt.Errorf("metadata.namespace %q: %s", clip(r.Namespace), strings.Join(reasons, "; "))
 	}
 	m.SetNamespace(r.Namespace)
-	return object{ref: *r, digest: sha256.Sum256(data), value: m}, nil
+	created := m.GetCreationTimestamp()
+	return object{ref: *r, digest: sha256.Sum256(data), value: m, undated: created.IsZero()}, nil
 }
 
 var (

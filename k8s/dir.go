@@ -31,8 +31,14 @@ const (
 // A file may hold many documents and lists. What can't be read or decoded keeps
 // its last good version and yields a notice; names that start with a dot are
 // ignored. A file that was emptied counts as empty after a second only: most
-// writers truncate before they write. Of an object in two files the first by path counts. Objects without
-// creationTimestamp are as old as their first appearance.
+// writers truncate before they write. Of an object in two files the first by path
+// counts.
+//
+// Objects without creationTimestamp that are there at the start are as old as
+// their file's content, then in the order of files; those that come later are as
+// old as their first appearance. That is not kept from one run to the next:
+// a file that was edited meanwhile is younger at the next start. Only a
+// creationTimestamp makes sure which of two namespaces has a host.
 type Dir struct {
 	path   string // absolute
 	logger *slog.Logger

@@ -53,6 +53,9 @@ func stampOf(info os.FileInfo) stamp {
 	}
 }
 
+// written returns when the content was.
+func (s stamp) written() time.Time { return time.Unix(s.modified.Unix()) }
+
 // same reports whether a file with stamp s needs no reading after one with old.
 func (s stamp) same(old stamp) bool { return s == old && !s.fresh }
 

@@ -19,6 +19,7 @@ type ingress struct {
 	key    types.NamespacedName
 	source string // key as text
 
+	undated   bool // its age is that of its file
 	canary    bool // left out: it has no rules of its own
 	denied    bool // an annotation that may not be left out: all routes answer 503
 	noAuth    bool // enable-global-auth: "false"

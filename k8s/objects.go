@@ -34,6 +34,8 @@ type ref struct {
 type position struct {
 	file string
 	line int // of the first line of its document, from 1
+	// undated objects have no creationTimestamp of their own.
+	undated bool
 }
 
 // NewObjects returns an empty set whose maps can be filled.

@@ -53,22 +53,45 @@ func claimHosts(before owners, list []*ingress) owners {
 // allows reports whether namespace may add routes to host; nil owners allow all.
 func (o owners) allows(host, namespace string) bool { return o == nil || o[host] == namespace }
 
-// refusal returns the notice for i, which may not have host.
-func (o owners) refusal(i *ingress, host string) Notice {
+// refusal returns the notice for i of list, which may not have host.
+func (b *build) refusal(i *ingress, host string, list []*ingress) Notice {
 	n := Notice{
 		Severity: Error, Kind: "Ingress", Namespace: i.key.Namespace, Name: i.key.Name,
 		Field: "spec.rules", Reason: "HostAlreadyClaimed",
 		Remedy: "use another host, or move the Ingress to the namespace that owns it",
 	}
-	by, ok := o[host]
+	won := host
+	by, ok := b.owners[host]
 	switch {
 	case host == "":
 		n.Message = fmt.Sprintf("rules without host belong to namespace %q, which claimed them first: they are left out", by)
 	case ok:
 		n.Message = fmt.Sprintf("host %q belongs to namespace %q, which claimed it first: its rules are left out", host, by)
 	default:
-		n.Message = fmt.Sprintf("host %q is covered by %q of namespace %q, which was claimed first: its rules are left out",
-			host, wildcardOf(host), o[wildcardOf(host)])
+		won = wildcardOf(host)
+		by = b.owners[won]
+		n.Message = fmt.Sprintf("host %q is covered by %q of namespace %q, which was claimed first: its rules are left out", host, won, by)
+	}
+	if b.oldest == nil {
+		b.oldest = oldestClaims(list)
+	}
+	if owner := b.oldest[claim{won, by}]; i.undated || owner != nil && owner.undated {
+		n.Message += ". Which was first is told by the times of their files: a restart decides by what these are then"
+		n.Remedy += "; with metadata.creationTimestamp in both the order is sure"
 	}
 	return n
+}
+
+// oldestClaims returns the first of list, which is sorted by age, that makes
+// each claim.
+func oldestClaims(list []*ingress) map[claim]*ingress {
+	oldest := make(map[claim]*ingress)
+	for _, i := range list {
+		for _, host := range i.claims() {
+			if c := (claim{host, i.key.Namespace}); oldest[c] == nil {
+				oldest[c] = i
+			}
+		}
+	}
+	return oldest
 }

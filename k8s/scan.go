@@ -27,6 +27,7 @@ type tree struct {
 	ages    map[ref]time.Time // when each object without creationTimestamp was first seen
 	known   map[ref]object    // the objects of the last set
 	last    time.Time         // the youngest age
+	dated   bool              // the first set was put together
 	waiting bool              // the last scan did not believe an empty file yet
 }
 
@@ -35,7 +36,7 @@ func newTree(root string) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tree{root: root, decoder: d, last: time.Now()}, nil
+	return &tree{root: root, decoder: d}, nil
 }
 
 // visit is one walk through a tree.
@@ -165,10 +166,10 @@ func (t *tree) objects() (*Objects, []Notice) {
 			}
 			known[o.ref] = o
 			order = append(order, o.ref)
-			set.origin[o.ref] = position{path, o.line}
+			set.origin[o.ref] = position{path, o.line, o.undated}
 		}
 	}
-	t.date(order, known)
+	t.date(order, known, set.origin)
 	for _, o := range known {
 		set.add(o)
 	}
@@ -176,25 +177,45 @@ func (t *tree) objects() (*Objects, []Notice) {
 	return set, notices
 }
 
-// date gives the objects without creationTimestamp that of their first
-// appearance: earlier in the files is older, and later arrivals are younger.
-func (t *tree) date(order []ref, known map[ref]object) {
+// date gives the objects without creationTimestamp an age. In the first set that
+// is when their file was written, then the order of files, then that in a file.
+// What arrives later is younger than all that is there.
+func (t *tree) date(order []ref, known map[ref]object, origin map[ref]position) {
+	now := time.Now()
+	born := func(r ref) time.Time {
+		if t.dated {
+			return now
+		}
+		return earlier(now, t.files[origin[r].file].stamp.written())
+	}
+	if !t.dated {
+		slices.SortStableFunc(order, func(a, b ref) int { return born(a).Compare(born(b)) })
+	}
 	ages := make(map[ref]time.Time)
 	for _, r := range order {
 		age, seen := t.ages[r]
-		value := known[r].value
-		if stamp := value.GetCreationTimestamp(); stamp.IsZero() {
-			if !seen {
-				t.last = t.last.Add(time.Microsecond)
-				age, seen = t.last, true
+		if !seen && origin[r].undated {
+			if age = born(r); !age.After(t.last) {
+				age = t.last.Add(time.Microsecond)
 			}
-			value.SetCreationTimestamp(metav1.NewTime(age)) // not in any set yet
+			t.last, seen = age, true
 		}
 		if seen {
 			ages[r] = age
 		}
+		value := known[r].value
+		if stamp := value.GetCreationTimestamp(); stamp.IsZero() {
+			value.SetCreationTimestamp(metav1.NewTime(age)) // not in any set yet
+		}
 	}
-	t.ages = ages
+	t.ages, t.dated = ages, true
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func (o *Objects) add(v object) {
