@@ -76,19 +76,22 @@ func newCrowd(t *testing.T, a *rig.Agent, n int) *crowd {
 	for i := range n {
 		client := rig.Dial(t, a.Addr)
 		client.Send(rig.Get(host, fmt.Sprintf("/%d", i)))
-		go func() {
-			m, err := client.TryRead("GET", 6*rig.Deadline)
-			if err == nil && m.Status != 200 {
-				err = fmt.Errorf("status %d: %s", m.Status, m.Body)
-			}
-			if err != nil {
-				c.failed <- fmt.Errorf("client %d: %w", i, err)
-				return
-			}
-			c.answered <- client
-		}()
+		go c.await(i, client)
 	}
 	return c
+}
+
+// await reads the answer of client number i.
+func (c *crowd) await(i int, client *rig.Client) {
+	m, err := client.TryRead("GET", 6*rig.Deadline)
+	if err == nil && m.Status != 200 {
+		err = fmt.Errorf("status %d: %s", m.Status, m.Body)
+	}
+	if err != nil {
+		c.failed <- fmt.Errorf("client %d: %w", i, err)
+		return
+	}
+	c.answered <- client
 }
 
 // settle collects the clients that are answered until none is for half a second,
