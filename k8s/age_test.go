@@ -64,12 +64,12 @@ func TestLaterArrivalIsYoungerThanStamped(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "a.yaml"), configMap("a", "1"))
-	tr.scan(func(string) {})
+	tr.scan(nowhere{}, true)
 	tr.objects()
 	tr.last = time.Now().Add(-time.Hour) // the start was long ago
 	before := time.Now()
 	write(t, filepath.Join(dir, "b.yaml"), configMap("b", "1"))
-	tr.scan(func(string) {})
+	tr.scan(nowhere{}, true)
 	o, _ := tr.objects()
 	if age := o.ConfigMaps[name("default", "b")].CreationTimestamp; age.Time.Before(before) {
 		t.Errorf("a later arrival is dated %v, want not before %v", age, before)

@@ -30,9 +30,9 @@ const (
 //
 // A file may hold many documents and lists. What can't be read or decoded keeps
 // its last good version and yields a notice; names that start with a dot are
-// ignored. A file that was emptied counts as empty after a second only: most
-// writers truncate before they write. Of an object in two files the first by path
-// counts.
+// ignored. A file that is being written keeps what it had until it is closed, or
+// for a second after the last write. Links are followed, and watched step by
+// step. Of an object in two files the first by path counts.
 //
 // Objects without creationTimestamp that are there at the start are as old as
 // their file's content, then in the order of files; those that come later are as
@@ -67,7 +67,7 @@ func (d *Dir) Load() (*Objects, []Notice, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	unread := t.scan(func(string) {})
+	unread := t.scan(nowhere{}, true)
 	if len(unread) != 0 && unread[0].File == d.path {
 		return nil, nil, fmt.Errorf("manifests: %s", unread[0].Message)
 	}
@@ -84,7 +84,7 @@ func (d *Dir) Run(ctx context.Context, changed func(*Objects, []Notice)) error {
 	if err != nil {
 		return err
 	}
-	w, err := newWatch(d.path)
+	w, err := newWatch()
 	if err != nil {
 		d.logger.Warn("manifests are polled: changes can't be watched", "err", err)
 		d.poll(ctx, t, changed)
@@ -92,29 +92,28 @@ func (d *Dir) Run(ctx context.Context, changed func(*Objects, []Notice)) error {
 	}
 	defer w.close()
 	s := &session{dir: d, tree: t, changed: changed}
-	for {
+	for idle, alive := true, true; alive; {
 		w.begin()
-		notices := t.scan(w.add)
+		notices := t.scan(w, idle)
 		wait := rescanTime
-		if t.waiting {
-			wait = freshTime
+		if !t.due.IsZero() {
+			wait = min(wait, max(time.Until(t.due), time.Millisecond))
 		}
 		if err := w.finish(); err != nil {
 			s.degraded(err)
 			wait = pollTime
 		}
 		s.publish(notices)
-		if !gather(ctx, w.changed, wait) {
-			return nil
-		}
+		idle, alive = gather(ctx, w.changed, wait)
 	}
+	return nil
 }
 
 // poll is Run without a watch.
 func (d *Dir) poll(ctx context.Context, t *tree, changed func(*Objects, []Notice)) {
 	s := &session{dir: d, tree: t, changed: changed}
 	for {
-		s.publish(t.scan(func(string) {}))
+		s.publish(t.scan(nowhere{}, true))
 		select {
 		case <-ctx.Done():
 			return
@@ -123,26 +122,26 @@ func (d *Dir) poll(ctx context.Context, t *tree, changed func(*Objects, []Notice
 	}
 }
 
-// gather returns true once changes have come and gone quiet, or after wait, and
-// false when ctx has ended.
-func gather(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
+// gather returns once changes have come and gone quiet, or, with idle, after
+// wait. alive is false when ctx has ended.
+func gather(ctx context.Context, changed <-chan struct{}, wait time.Duration) (idle, alive bool) {
 	select {
 	case <-ctx.Done():
-		return false
+		return false, false
 	case <-time.After(wait):
-		return true
+		return true, true
 	case <-changed:
 	}
 	latest := time.After(gatherTime)
 	for {
 		select {
 		case <-ctx.Done():
-			return false
+			return false, false
 		case <-changed:
 		case <-latest:
-			return true
+			return false, true
 		case <-time.After(quietTime):
-			return true
+			return false, true
 		}
 	}
 }

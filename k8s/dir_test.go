@@ -313,7 +313,7 @@ func TestUnchangedObjectsKeepPointerAndAge(t *testing.T) {
 		t.Fatal(err)
 	}
 	load := func() *Objects {
-		tr.scan(func(string) {})
+		tr.scan(nowhere{}, true)
 		o, _ := tr.objects()
 		return o
 	}
@@ -366,7 +366,7 @@ func TestTruncatedFileIsNotEmptyYet(t *testing.T) {
 func TestFreshStampIsNeverTheSame(t *testing.T) {
 	for fresh, want := range map[bool]bool{true: false, false: true} {
 		s := stamp{inode: 1, size: 2, fresh: fresh}
-		if got := s.same(s); got != want {
+		if got := s.same(s, false); got != want {
 			t.Errorf("stamp with fresh = %v is the same: %v, want %v", fresh, got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ const faultsMax = 100
 type file struct {
 	path    string // as found below the directory
 	stamp   stamp
+	digest  [sha256.Size]byte // of the content; zero if it could not be read
 	objects []object
 	notices []Notice
 
@@ -57,7 +59,12 @@ func stampOf(info os.FileInfo) stamp {
 func (s stamp) written() time.Time { return time.Unix(s.modified.Unix()) }
 
 // same reports whether a file with stamp s needs no reading after one with old.
-func (s stamp) same(old stamp) bool { return s == old && !s.fresh }
+// untouched means that it is known not to have been written since.
+func (s stamp) same(old stamp, untouched bool) bool {
+	fresh := s.fresh || old.fresh
+	s.fresh, old.fresh = false, false
+	return s == old && s.inode != 0 && (untouched || !fresh)
+}
 
 // readFile reads path. Of what can't be read or decoded it keeps the version of
 // old, which is nil if the file is new.
@@ -68,6 +75,12 @@ func (d *decoder) readFile(path string, s stamp, old *file) *file {
 		f.fault(0, fault{err: err})
 		f.keep(old, nil, true)
 		return f
+	}
+	f.digest = sha256.Sum256(data)
+	if old != nil && old.digest == f.digest {
+		same := *old
+		same.stamp = s
+		return &same
 	}
 	docs, broken := d.split(path, data)
 	keep := make(map[ref]bool)

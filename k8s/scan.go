@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,9 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// depthMax bounds how deep directories and links to directories are followed.
-const depthMax = 16
-
 // tree is what is known of a directory tree. One goroutine may use it.
 type tree struct {
 	root    string
@@ -28,7 +24,7 @@ type tree struct {
 	known   map[ref]object    // the objects of the last set
 	last    time.Time         // the youngest age
 	dated   bool              // the first set was put together
-	waiting bool              // the last scan did not believe an empty file yet
+	due     time.Time         // when a file that seemed half written is to be read; zero = none
 }
 
 func newTree(root string) (*tree, error) {
@@ -39,36 +35,22 @@ func newTree(root string) (*tree, error) {
 	return &tree{root: root, decoder: d}, nil
 }
 
-// visit is one walk through a tree.
-type visit struct {
-	entered  func(dir string)   // called before a directory is listed
-	found    map[string]stamp   // manifest files
-	unlisted []string           // directories that could not be listed: nothing is known of their files
-	notices  []Notice           // why
-	seen     map[[2]uint64]bool // directories, by device and inode
-}
-
-// scan reads what changed since the last scan. entered is called with every
-// directory before it is listed, and with those that links lead to.
-func (t *tree) scan(entered func(dir string)) []Notice {
-	v := &visit{entered: entered, found: make(map[string]stamp), seen: make(map[[2]uint64]bool)}
+// scan reads what changed since the last scan. l is told what to watch before it
+// is looked at. idle means that nothing happened lately: there is time to read
+// again what was written so lately that its times may not tell of a change.
+func (t *tree) scan(l lookout, idle bool) []Notice {
+	v := &visit{lookout: l, found: make(map[string]found), seen: make(map[[2]uint64]bool), links: make(map[string]link)}
 	if info, err := os.Stat(t.root); err == nil {
 		s := stampOf(info)
 		v.seen[[2]uint64{s.device, s.inode}] = true
 	}
-	v.directory(t.root, 0)
-	t.waiting = false
+	real, _ := v.follow(t.root)
+	v.directory(t.root, real, 0)
+	t.due = time.Time{}
 	files := make(map[string]*file, len(v.found))
-	for path, s := range v.found {
-		old := t.files[path]
-		switch {
-		case old != nil && s.same(old.stamp):
-			files[path] = old
-		case old != nil && s.size == 0 && s.fresh && len(old.objects) != 0:
-			files[path] = old // truncated by a writer that is about to write
-			t.waiting = true
-		default:
-			files[path] = t.decoder.readFile(path, s, old)
+	for path, found := range v.found {
+		if f := t.read(path, found, l, idle); f != nil {
+			files[path] = f
 		}
 	}
 	for path, old := range t.files {
@@ -82,65 +64,37 @@ func (t *tree) scan(entered func(dir string)) []Notice {
 	return v.notices
 }
 
-func (v *visit) directory(dir string, depth int) {
-	v.entered(dir)
-	entries, err := os.ReadDir(dir)
-	if err == nil && depth > depthMax {
-		err = fmt.Errorf("more than %d directories deep", depthMax)
+// read returns what the file at path yields now, nil for nothing yet. A file
+// that is being written keeps what it had.
+func (t *tree) read(path string, found found, l lookout, idle bool) *file {
+	old, write := t.files[path], l.written(found.place)
+	emptied := old != nil && len(old.objects) != 0 && found.size == 0 && found.fresh
+	switch {
+	case old != nil && found.same(old.stamp, !write.touched && !idle):
+		return old
+	case write.open():
+		return t.hold(old, write.modified)
+	case emptied && !write.closed.After(found.written()):
+		return t.hold(old, found.written()) // truncated by a writer that is about to write
 	}
-	if err != nil {
-		if depth > 0 && os.IsNotExist(err) {
-			return // deleted since its parent was listed
-		}
-		v.unlisted = append(v.unlisted, dir)
-		v.notices = append(v.notices, Notice{Severity: Error, Reason: "Unreadable", File: dir,
-			Message: fmt.Sprintf("%v: what was read of the directory before stays in force", err)})
-		return
+	f := t.decoder.readFile(path, found.stamp, old)
+	if write = l.written(found.place); write.open() {
+		return t.hold(old, write.modified) // a writer came in between
 	}
-	for _, entry := range entries {
-		// Dot files belong to editors; "..data" is where the visible links lead.
-		if name := entry.Name(); !strings.HasPrefix(name, ".") {
-			v.entry(filepath.Join(dir, name), entry, depth)
-		}
-	}
+	return f
 }
 
-func (v *visit) entry(path string, entry fs.DirEntry, depth int) {
-	link := entry.Type()&fs.ModeSymlink != 0
-	if !link && !entry.IsDir() && !manifest(path) {
-		return
+// hold returns old to be looked at again freshTime after the last write.
+func (t *tree) hold(old *file, last time.Time) *file {
+	if due := last.Add(freshTime); t.due.IsZero() || due.Before(t.due) {
+		t.due = due
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		if link && manifest(path) {
-			v.found[path] = stamp{fresh: true} // a dangling link: reading it says so
-		}
-		return
+	if old == nil {
+		return nil
 	}
-	s := stampOf(info)
-	if !info.IsDir() {
-		if manifest(path) {
-			v.found[path] = s
-			if link {
-				if target, err := filepath.EvalSymlinks(path); err == nil {
-					v.entered(filepath.Dir(target))
-				}
-			}
-		}
-		return
-	}
-	if id := [2]uint64{s.device, s.inode}; !v.seen[id] {
-		v.seen[id] = true
-		v.directory(path, depth+1)
-	}
-}
-
-func manifest(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".yaml", ".yml", ".json":
-		return true
-	}
-	return false
+	held := *old
+	held.stamp = stamp{modified: old.stamp.modified, fresh: true} // like no other
+	return &held
 }
 
 // objects puts the files together to one set. An object that is the same as in
