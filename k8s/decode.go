@@ -74,6 +74,9 @@ func (d *decoder) decode(doc document) (objects []object, faults []fault) {
 	if doc.json {
 		return d.decodeJSON(doc.text, &place{doc: doc}, nil)
 	}
+	if err := checkYAML(doc.text); err != nil {
+		return nil, []fault{{line: doc.line, err: err}}
+	}
 	data, err := yaml.YAMLToJSONStrict(doc.text)
 	if err != nil {
 		line, text := yamlFault(doc, err)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
+	"unicode/utf8"
 )
 
 // document is one object or list in a file, as text.
@@ -20,8 +22,8 @@ type document struct {
 func splitYAML(data []byte) []document {
 	var docs []document
 	number, start, startLine, line := 1, 0, 1, 1
-	finish := func(end int) {
-		if text := data[start:end]; !blank(text) {
+	finish := func(end int, marked bool) {
+		if text := data[start:end]; !blank(text) && !(marked && directive(text)) {
 			skipped := leadingBlank(text)
 			docs = append(docs, document{number, startLine + bytes.Count(text[:skipped], []byte("\n")), text[skipped:], false})
 		}
@@ -32,19 +34,19 @@ func splitYAML(data []byte) []document {
 			end = at + i + 1
 		}
 		if marker(data[at:end]) {
-			finish(at)
+			finish(at, data[at] == '-')
 			number++
 			start, startLine = end, line+1
 			if rest := bytes.TrimSpace(data[at+3 : end]); len(rest) != 0 && rest[0] != '#' && data[at] == '-' {
 				start, startLine = at+3, line // "--- {kind: ...}"
 			}
-			if docs == nil && blank(data[:at]) {
+			if docs == nil && (blank(data[:at]) || directive(data[:at])) {
 				number = 1 // a marker before the first document opens it
 			}
 		}
 		at = end
 	}
-	finish(len(data))
+	finish(len(data), false)
 	return docs
 }
 
@@ -55,6 +57,40 @@ func marker(line []byte) bool {
 		return false
 	}
 	return len(line) == 3 || line[3] == ' ' || line[3] == '\t' || line[3] == '\n' || line[3] == '\r'
+}
+
+// directive reports whether text is nothing but "%YAML" (YAML 1.2, 6.8.1), which
+// may stand above a "---". What version it names makes no difference to manifests.
+func directive(text []byte) bool {
+	text = text[leadingBlank(text):]
+	line, rest, _ := bytes.Cut(text, []byte("\n"))
+	return bytes.HasPrefix(line, []byte("%YAML")) && !oddBreak(line) && blank(rest)
+}
+
+// Besides LF and CRLF these end lines in YAML 1.1 (5.4): CR, NEL, LS and PS.
+var (
+	loneReturn = regexp.MustCompile("\\r[^\\n]")
+	oddBreaks  = regexp.MustCompile("\\r[^\\n]|[\\x{85}\\x{2028}\\x{2029}]")
+	oddComment = regexp.MustCompile("^[ \\t]*#[^\\n]*[\\x{85}\\x{2028}\\x{2029}]")
+	oddMarker  = regexp.MustCompile("[\\x{85}\\x{2028}\\x{2029}](?:---|\\.\\.\\.)")
+)
+
+// oddBreak reports whether a YAML parser would see more than one line in line.
+func oddBreak(line []byte) bool { return oddBreaks.Match(line) }
+
+// checkYAML says why a YAML parser would not read all of text, or nil.
+func checkYAML(text []byte) error {
+	switch {
+	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
+		return errors.New("the file is not UTF-8: write it in that encoding")
+	case loneReturn.Match(text):
+		return errors.New("a line ends in CR alone: end lines in LF or CRLF")
+	case oddComment.Match(text):
+		return errors.New("a comment ends in a Unicode line separator (U+0085, U+2028 or U+2029): end lines in LF")
+	case oddMarker.Match(text):
+		return errors.New("a document marker follows a Unicode line separator (U+0085, U+2028 or U+2029): end lines in LF")
+	}
+	return nil
 }
 
 // blank reports whether text has nothing but space and comments.
@@ -68,7 +104,7 @@ func leadingBlank(text []byte) int {
 		if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 			end = at + i + 1
 		}
-		if l := bytes.TrimSpace(text[at:end]); len(l) != 0 && l[0] != '#' {
+		if l := bytes.TrimSpace(text[at:end]); len(l) != 0 && l[0] != '#' || oddBreak(text[at:end]) {
 			return at
 		}
 		at = end

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -110,6 +111,7 @@ func (d *decoder) readFile(path string, s stamp, old *file) *file {
 }
 
 func (d *decoder) split(path string, data []byte) ([]document, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if strings.EqualFold(filepath.Ext(path), ".json") {
 		return splitJSON(data)
 	}
