@@ -102,7 +102,11 @@ func (x *sliceIndex) refresh(c *cluster, loopback bool) bool {
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		ports += c.merge(named[name], &all, loopback)
 	}
-	if len(named) != 0 && ports == 0 {
+	if len(named) == 0 {
+		c.notices = append(c.notices, Notice{Severity: Warning, Kind: "Service", Namespace: c.service.Namespace, Name: c.service.Name,
+			Reason: "NoEndpointSlice", Message: "it has no EndpointSlice: requests answer 503 until there is one",
+			Remedy: "give an EndpointSlice the label " + discoveryv1.LabelServiceName + ": " + c.service.Name})
+	} else if ports == 0 {
 		c.notices = append(c.notices, Notice{Severity: Warning, Kind: "Service", Namespace: c.service.Namespace, Name: c.service.Name,
 			Field: "spec.ports", Reason: "NoSlicePort",
 			Message: fmt.Sprintf("none of its EndpointSlices has a TCP port named %q: requests answer 503", c.port),
@@ -156,7 +160,7 @@ func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, loopback boo
 		for n := range s.Endpoints {
 			e := &s.Endpoints[n]
 			for _, text := range e.Addresses {
-				addr, err := endpointAddr(text, loopback)
+				addr, err := endpointAddr(text, s.AddressType, loopback)
 				if err != nil {
 					note(Error, fmt.Sprintf("endpoints[%d].addresses", n), "InvalidAddress", fmt.Sprintf("address %q %v: it is left out", text, err))
 					continue
@@ -205,10 +209,13 @@ func rank(s state) int {
 
 // endpointAddr parses text and says why the address may not be an endpoint:
 // who may write an EndpointSlice must not reach what only this node can reach.
-func endpointAddr(text string, loopback bool) (netip.Addr, error) {
+func endpointAddr(text string, kind discoveryv1.AddressType, loopback bool) (netip.Addr, error) {
 	a, err := netip.ParseAddr(text)
 	if err != nil || a.Zone() != "" {
 		return a, fmt.Errorf("is not an IP address")
+	}
+	if a.Is4() != (kind == discoveryv1.AddressTypeIPv4) {
+		return a, fmt.Errorf("is not of the slice's addressType %s", kind)
 	}
 	a = a.Unmap()
 	switch {
