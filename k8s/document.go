@@ -69,10 +69,10 @@ func directive(text []byte) bool {
 
 // Besides LF and CRLF these end lines in YAML 1.1 (5.4): CR, NEL, LS and PS.
 var (
-	loneReturn = regexp.MustCompile("\\r[^\\n]")
-	oddBreaks  = regexp.MustCompile("\\r[^\\n]|[\\x{85}\\x{2028}\\x{2029}]")
-	oddComment = regexp.MustCompile("^[ \\t]*#[^\\n]*[\\x{85}\\x{2028}\\x{2029}]")
-	oddMarker  = regexp.MustCompile("[\\x{85}\\x{2028}\\x{2029}](?:---|\\.\\.\\.)")
+	loneReturn = regexp.MustCompile(`\r[^\n]`)
+	oddBreaks  = regexp.MustCompile(`\r[^\n]|[\x{85}\x{2028}\x{2029}]`)
+	oddComment = regexp.MustCompile(`^[ \t]*#[^\n]*[\x{85}\x{2028}\x{2029}]`)
+	oddMarker  = regexp.MustCompile(`[\x{85}\x{2028}\x{2029}](?:---|\.\.\.)`)
 )
 
 // oddBreak reports whether a YAML parser would see more than one line in line.
