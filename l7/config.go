@@ -48,7 +48,7 @@ type Limits struct {
 	IdleTimeout          time.Duration // between two requests, default 75 s
 	RequestsMax          int           // on one connection, 0 = no limit
 	LifetimeMax          time.Duration // of a connection, then "Connection: close"; default 1 h
-	ConnectionsMax       int           // of all workers, default 0: 90 % of RLIMIT_NOFILE shared with the upstream side
+	ConnectionsMax       int           // of all workers, default 0: half of what RLIMIT_NOFILE leaves
 }
 
 // UpstreamLimits bound a worker's pools.

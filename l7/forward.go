@@ -1,6 +1,7 @@
 package l7
 
 import (
+	"bytes"
 	"encoding/hex"
 	"net/netip"
 
@@ -212,14 +213,15 @@ func (w *Worker) appendID(b []byte) []byte {
 // proxy has, or the first one if all are trusted; peer if there is none.
 func realClient(value []byte, peer netip.Addr, trust []netip.Prefix) netip.Addr {
 	client := peer
-	for len(value) > 0 {
-		i := len(value)
-		for i > 0 && value[i-1] != ',' {
-			i--
+	for more := true; more; {
+		var item []byte
+		if i := bytes.LastIndexByte(value, ','); i >= 0 {
+			value, item = value[:i], value[i+1:]
+		} else {
+			item, more = value, false
 		}
-		item := value[i:]
-		for len(item) > 0 && (item[0] == ' ' || item[0] == '\t') {
-			item = item[1:]
+		if item = bytes.Trim(item, " \t"); len(item) == 0 {
+			continue // RFC 9110, 5.6.1.2
 		}
 		addr, ok := parseHop(item)
 		if !ok {
@@ -228,7 +230,6 @@ func realClient(value []byte, peer netip.Addr, trust []netip.Prefix) netip.Addr 
 		if client = addr.WithZone("").Unmap(); !contains(trust, client) {
 			return client
 		}
-		value = value[:max(i-1, 0)]
 	}
 	return client
 }

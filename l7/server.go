@@ -70,8 +70,13 @@ func New(c Config) (*Server, error) {
 // responseFieldsMax bounds the fields of an answer's head.
 const responseFieldsMax = 256
 
-// limitDescriptors divides RLIMIT_NOFILE: a tenth is kept for everything else,
-// and a tenth of what connections get for the endpoints' side alone.
+// descriptorsKept is the least number of descriptors that are kept for everything
+// but connections: listeners, epoll sets, files, the admin server.
+const descriptorsKept = 32
+
+// limitDescriptors divides RLIMIT_NOFILE: a tenth is kept for everything else.
+// Half of the rest is for clients, so that each that is held can be served by an
+// endpoint.
 func (s *Server) limitDescriptors() {
 	files := uint64(1024)
 	var r unix.Rlimit
@@ -79,8 +84,9 @@ func (s *Server) limitDescriptors() {
 		files = r.Cur
 	}
 	files = min(files, 1<<24)
-	s.descriptorsMax = max(int(files*8/10)/s.config.Workers, 8)
-	s.clientsMax = s.descriptorsMax
+	rest := int(files) - max(int(files)/10, descriptorsKept)
+	s.descriptorsMax = max(rest/s.config.Workers, 4)
+	s.clientsMax = s.descriptorsMax / 2
 	if m := s.config.Limits.ConnectionsMax; m > 0 {
 		s.clientsMax = max(m/s.config.Workers, 1)
 	}
