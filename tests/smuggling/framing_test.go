@@ -85,7 +85,8 @@ func TestForwardsChunkExtensionsNormalised(t *testing.T) {
 
 func TestForwardsLeadingZerosAsPlainNumber(t *testing.T) {
 	w := newWorld(t)
-	w.accepted(t, post("0123456789", "Content-Length: 0010"), []string{"Content-Length: 10\r\n", "\r\n\r\n0123456789"}, []string{"0010", "transfer-encoding"})
+	// The field's name too: "0010" alone also occurs in ports and request ids.
+	w.accepted(t, post("0123456789", "Content-Length: 0010"), []string{"Content-Length: 10\r\n", "\r\n\r\n0123456789"}, []string{"length: 0", "transfer-encoding"})
 }
 
 func TestForwardsOneByteChunks(t *testing.T) {
