@@ -6,6 +6,19 @@ import (
 	"github.com/weirproxy/weir/tests/rig"
 )
 
+func TestCB01ExactStaysExactBesideAnIngressThatRewrites(t *testing.T) {
+	w := newWorld(t, "a b", []rig.Object{
+		rig.Ingress("t1", "exact", rig.R("w.example.test", "/changelog", "Exact", "a")),
+		rig.Ingress("t1", "rewrites", rig.R("w.example.test", "/api", "Prefix", "b")).Annotate(rig.Nginx+"rewrite-target", "/$2"),
+	})
+	for path, want := range map[string]string{
+		"/changelog": "a", "/changelog?x=1": "a", "/changelogXYZ": "404", "/CHANGELOG": "404", "/Changelog": "404",
+		"/changelog/": "404", "/changelog/1": "404", "/change": "404", "/x/changelog": "404",
+	} {
+		w.expect("w.example.test", path, want)
+	}
+}
+
 func TestCB02PrefixComparesWholeSegments(t *testing.T) {
 	w := newWorld(t, "a b c", []rig.Object{rig.Ingress("t1", "i1",
 		rig.R("f.example.test", "/ba", "Prefix", "a"),

@@ -85,6 +85,38 @@ func TestCB82UploadsInConstantMemory(t *testing.T) {
 	}
 }
 
+// TestCB82AnUploadIsNotSpooled: the backend has its first byte while the client
+// still sends.
+func TestCB82AnUploadIsNotSpooled(t *testing.T) {
+	for _, framing := range []string{"Content-Length: 1000000", "Transfer-Encoding: chunked"} {
+		best := time.Hour // of three: the machine has other work too
+		for range 3 {
+			w := uploads(t, "3g")
+			first := make(chan time.Time, 1)
+			w.pods["a"].Handle(func(x *rig.Exchange) {
+				if _, err := x.Stream().Read(make([]byte, 1)); err == nil {
+					first <- time.Now()
+				}
+				x.Gone(rig.Deadline)
+				x.Close()
+			})
+			c := rig.Dial(t, w.Addr)
+			start := time.Now()
+			c.Send(rig.Lines("POST / HTTP/1.1", "Host: a.example.test", framing) + "4\r\nbody\r\n")
+			select {
+			case at := <-first:
+				best = min(best, at.Sub(start))
+			case <-time.After(rig.Deadline):
+				t.Fatalf("%s: the backend has nothing of the body", framing)
+			}
+			c.Close()
+		}
+		if best > 100*time.Millisecond {
+			t.Errorf("%s: the first byte took %v at best, want 100 ms at most", framing, best)
+		}
+	}
+}
+
 // upload sends size random bytes and returns their hash.
 func upload(t *testing.T, c *rig.Client, framing string, size int) string {
 	t.Helper()
