@@ -17,6 +17,17 @@ func TestConnectionRemovesOnlyUnknownFields(t *testing.T) {
 		[]string{"x-secret", "keep-alive:", "proxy-connection", "\r\nproxy:"})
 }
 
+// TestConnectionDoesNotTakeTheFramingAway: else the body would be the next
+// request.
+func TestConnectionDoesNotTakeTheFramingAway(t *testing.T) {
+	w := newWorld(t)
+	const hidden = "GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
+	w.accepted(t, post(hidden, "Connection: Content-Length", "Content-Length: 33"),
+		[]string{"Content-Length: 33\r\n", "\r\n\r\n" + hidden}, []string{"connection:"})
+	w.accepted(t, post("21\r\n"+hidden+"\r\n"+empty, "Connection: Transfer-Encoding, Trailer", "Transfer-Encoding: chunked"),
+		[]string{"Transfer-Encoding: chunked\r\n", "\r\n\r\n21\r\n" + hidden}, []string{"connection:"})
+}
+
 func TestForwardedFieldsOfClientsAreReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.accepted(t, get("X-Forwarded-For: 6.6.6.6", "X-Real-IP: 6.6.6.6", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.test", "X-Forwarded-Port: 1", "X-Forwarded-Scheme: https"),
@@ -77,6 +88,28 @@ func TestContinueIsNotTakenForTheFinalAnswer(t *testing.T) {
 func TestBodySentWithoutWaitingForContinue(t *testing.T) {
 	w := newWorld(t)
 	w.accepted(t, post("hello", "Content-Length: 5", "Expect: 100-continue"), []string{"\r\n\r\nhello"}, nil)
+}
+
+// TestAnExpectationWithoutBody: there is nothing to continue with, so what follows
+// the head is the next request, whether the backend sends 100 or not.
+func TestAnExpectationWithoutBody(t *testing.T) {
+	w := newWorld(t)
+	expecting := get("Expect: 100-continue")
+	w.accepted(t, expecting, nil, []string{"content-length", "transfer-encoding"})
+	w.backend.Handle(func(x *rig.Exchange) {
+		if x.Has("Expect") {
+			x.Write("HTTP/1.1 100 Continue\r\n\r\n")
+		}
+		echoTarget(x)
+	})
+	w.accepted(t, expecting, nil, nil)
+	c := rig.Dial(t, w.Addr)
+	c.Send(expecting + rig.Get(host, "/next"))
+	for _, want := range []string{"/p", "/next"} {
+		if m := c.Read("GET"); m.Status != 200 || string(m.Body) != "answer to "+want {
+			t.Errorf("got %d %q, want answer to %s", m.Status, m.Body, want)
+		}
+	}
 }
 
 // TestAFinalAnswerInsteadOfContinue: the body was announced and never sent, so

@@ -71,7 +71,7 @@ func TestRefusesBadChunks(t *testing.T) {
 		"bare CR after size": "1\rZ\r\n" + empty, "CR CR in extension": "1;a=b\r\rX\r\nZ\r\n" + empty,
 		"LF in extension": "1;a=b\nX\r\nZ\r\n" + empty, "extension of 5 KiB": "1;" + strings.Repeat("e", 5<<10) + "\r\nZ\r\n" + empty,
 		"extensions of 24 KiB": strings.Repeat("1;"+strings.Repeat("e", 3<<10)+"\r\nZ\r\n", 8) + empty,
-		"bad trailer":          "0\r\nX : 1\r\n\r\n", "folded trailer": "0\r\nX: 1\r\n 2\r\n\r\n", "CR X at the end": "0\r\n\rX",
+		"bad trailer":          "0\r\nX : 1\r\n\r\n", "trailer without name": "0\r\n:x\r\n\r\n", "trailer without colon": "0\r\nx\r\n\r\n", "folded trailer": "0\r\nX: 1\r\n 2\r\n\r\n", "CR X at the end": "0\r\n\rX",
 	} {
 		t.Run(name, func(t *testing.T) { w.badChunks(t, chunks) })
 	}
