@@ -81,6 +81,7 @@ func collectWorker(out sink, id string, w l7.WorkerStats) {
 	}{
 		{mAccepted, w.Accepted}, {mRequests, w.Requests}, {mBytesIn, w.BytesIn}, {mBytesOut, w.BytesOut},
 		{mTurns, w.Turns}, {mEvents, w.Events}, {mAcceptPaused, w.AcceptPaused},
+		{mEvicted, w.Evicted},
 	} {
 		out.counter(m.desc, m.value, id)
 	}

@@ -43,6 +43,8 @@ var (
 		"Memory that the buffers hold.", "worker")
 	mAcceptPaused = define("weir_worker_accept_pauses_total",
 		"Times that accepting stopped because descriptors ran short.", "worker")
+	mEvicted = define("weir_worker_upstream_evictions_total",
+		"Idle connections to endpoints that made way because descriptors ran short.", "worker")
 	mLastTurn = define("weir_worker_last_turn_timestamp_seconds",
 		"Unix time of the last turn; a loop without events does not turn.", "worker")
 

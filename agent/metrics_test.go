@@ -74,7 +74,7 @@ func sampleStats() l7.Stats {
 		TableVersion: 7, TableSwaps: 3, LogLost: 1000,
 		Workers: []l7.WorkerStats{
 			{Connections: 1, Active: 2, UpstreamOpen: 3, UpstreamIdle: 4, Accepted: 5, Requests: 6, Turns: 7, Events: 8,
-				BytesIn: 9, BytesOut: 10, LogDropped: 11, AcceptPaused: 12, BufferBytes: 13, LastTurnMilli: 14_500},
+				BytesIn: 9, BytesOut: 10, LogDropped: 11, AcceptPaused: 12, Evicted: 14, BufferBytes: 13, LastTurnMilli: 14_500},
 			{LogDropped: 100},
 		},
 		Refused:   map[string]uint64{"no_host": 21},
@@ -150,6 +150,7 @@ func TestMetricsAddUpTheWorkers(t *testing.T) {
 		`weir_worker_received_bytes_total{worker="0"} 9`,
 		`weir_worker_sent_bytes_total{worker="0"} 10`,
 		`weir_worker_accept_pauses_total{worker="0"} 12`,
+		`weir_worker_upstream_evictions_total{worker="0"} 14`,
 		`weir_worker_buffer_bytes{worker="0"} 13`,
 		`weir_worker_last_turn_timestamp_seconds{worker="0"} 14.5`,
 		`weir_worker_connections{worker="1"} 0`,

@@ -60,11 +60,17 @@ func (l *listener) event(uint32) {
 		fd, e := sysAccept(l.fd, &w.accepted)
 		switch e {
 		case 0:
+			if w.clients+w.backends >= w.server.descriptorsMax {
+				w.evictIdle()
+			}
 			w.open(fd, l)
 		case unix.EAGAIN:
 			l.burst = max(i, 1)
 			return
-		default: // EMFILE, ENFILE, ENOBUFS, ENOMEM: try again in a while
+		default: // EMFILE, ENFILE, ENOBUFS, ENOMEM: make way, or try again in a while
+			if w.evictIdle() {
+				continue
+			}
 			w.local.acceptPaused++
 			l.pause()
 			return
@@ -113,10 +119,11 @@ func (w *Worker) notifyOthers() {
 	}
 }
 
-// roomForClient reports whether descriptors are left for one more client and the
-// endpoint that it will need, and slack more.
+// roomForClient reports whether descriptors are left for one more client and slack
+// more. Idle connections to endpoints take no room: they make way.
 func (w *Worker) roomForClient(slack int) bool {
-	return w.clients+slack < w.server.clientsMax && w.clients+w.backends+slack < w.server.descriptorsMax
+	busy := w.backends - w.clusters.Idle
+	return w.clients+slack < w.server.clientsMax && w.clients+busy+slack < w.server.descriptorsMax
 }
 
 // balance decides once a turn from which listeners the worker accepts.

@@ -110,6 +110,10 @@ func (x *exchange) interim(r *http1.Response) {
 	}
 	b = append(b, crlf...)
 	x.w.head = b[:0]
+	if r.Status == 100 && x.expect {
+		x.expect = false
+		x.waitFrom = x.w.now
+	}
 	x.c.write(b)
 }
 

@@ -26,10 +26,13 @@ type backend struct {
 	readable bool
 	writable bool
 	fin      bool  // the endpoint has finished sending, or the connection broke
+	reset    bool  // a write was told of a reset, which a read then isn't: its end is none
 	more     bool  // in holds part of a head: more must be read to go on
 	in       queue // read, not parsed
 	requests int
 	timer    timer // of an idle connection
+
+	older, newer *backend // in w.idle
 }
 
 // dial starts a connect to p for x. It fails at once, with false, if the kernel
@@ -41,7 +44,14 @@ func (x *exchange) dial(p *upstream.Peer) bool {
 	if addr.Addr().Is6() {
 		family = unix.AF_INET6
 	}
+	if !w.roomForBackend() {
+		x.lastFault = errDescriptors
+		return false
+	}
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil && w.evictIdle() {
+		fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	}
 	if err != nil {
 		x.lastFault = errDescriptors
 		return false
@@ -89,12 +99,8 @@ func (w *Worker) newBackend() *backend {
 
 func (b *backend) event(events uint32) {
 	broken := events&(unix.EPOLLHUP|unix.EPOLLERR) != 0
-	switch {
-	case b.x == nil:
+	if b.x == nil && events&^unix.EPOLLOUT != 0 {
 		b.close() // idle: whatever it says, it can't be used any more
-		return
-	case b.dialling:
-		b.connected(broken)
 		return
 	}
 	if broken || events&unix.EPOLLRDHUP != 0 {
@@ -104,9 +110,18 @@ func (b *backend) event(events uint32) {
 		b.readable = true
 	}
 	x := b.x
-	if events&unix.EPOLLOUT != 0 && !b.writable {
+	switch {
+	case b.dialling: // it may have answered and left already: there is no second edge
+		b.connected(broken)
+	case events&unix.EPOLLOUT != 0 && !b.writable:
 		b.writable = true
+		if x == nil {
+			return
+		}
 		x.resumeUp()
+	}
+	if x == nil {
+		return
 	}
 	if x.b == b && b.readable {
 		x.resumeDown()
@@ -131,6 +146,14 @@ func (b *backend) connected(broken bool) {
 	x.arm()
 }
 
+// wrecked notes that a write failed with e. EPIPE follows an end of stream that
+// came in order; any other error takes the place of one that was cut off, and is
+// reported once: the next read sees a plain end.
+func (b *backend) wrecked(e unix.Errno) {
+	b.fin, b.readable = true, true
+	b.reset = e != unix.EPIPE
+}
+
 // expired: it was idle too long.
 func (b *backend) expired() {
 	if b.x == nil {
@@ -144,6 +167,7 @@ func (b *backend) read(p []byte) int {
 	n, e := sysRead(b.fd, p)
 	switch {
 	case n > 0:
+		b.w.used += n
 		b.readable = n == len(p) || b.fin
 		return n
 	case e == unix.EAGAIN:
@@ -151,25 +175,10 @@ func (b *backend) read(p []byte) int {
 		return 0
 	}
 	b.readable, b.fin = false, true
-	if e == 0 {
+	if e == 0 && !b.reset {
 		return -1
 	}
 	return -2
-}
-
-// rest stores an idle connection in its pool, or closes it if it has served long
-// enough.
-func (b *backend) rest() {
-	w := b.w
-	u := &w.server.config.Upstream
-	if b.requests >= u.RequestsMax || w.now-b.opened >= u.LifetimeMax.Milliseconds() ||
-		w.clusters.Idle >= u.IdleMax || b.peer.State != upstream.Active {
-		b.close()
-		return
-	}
-	b.pooled = true
-	w.clusters.Put(b.peer, b.fd)
-	w.wheel.set(&b.timer, w.now+u.IdleTimeout.Milliseconds())
 }
 
 // close closes the connection. The caller has taken it away from its exchange.
@@ -180,6 +189,7 @@ func (b *backend) close() {
 	b.closed = true
 	w := b.w
 	if b.pooled {
+		w.idle.remove(b)
 		w.clusters.Remove(b.peer, b.fd)
 	}
 	w.detach(b.fd)
@@ -189,16 +199,4 @@ func (b *backend) close() {
 	b.x = nil
 	w.backends--
 	w.dropped = append(w.dropped, b)
-}
-
-// dropIdle closes the idle connections of a peer that takes no more requests or
-// does not answer.
-func (w *Worker) dropIdle(p *upstream.Peer) {
-	for idle := p.IdleOf(); len(idle) > 0; idle = p.IdleOf() {
-		b, ok := w.slots[idle[len(idle)-1]].h.(*backend)
-		if !ok || b.peer != p {
-			panic("l7: a pool holds a descriptor that is not its own")
-		}
-		b.close()
-	}
 }

@@ -15,6 +15,7 @@ func (w *Worker) begin(c *client, data []byte, head int, scratch bool) {
 	x.log.length = head
 	c.x = x
 	c.requests++
+	w.used += requestCost
 	w.local.requests++
 	w.active++
 	x.started, c.headAt = c.headAt, 0
@@ -26,9 +27,14 @@ func (w *Worker) begin(c *client, data []byte, head int, scratch bool) {
 	x.received = x.request.Done()
 	w.log.note(x, r)
 
-	taken, fault := x.admit(r, rest)
-	if fault != nil {
+	taken, fault := 0, x.admit(r)
+	switch {
+	case fault != nil:
 		taken = x.skipBody(rest)
+	case !x.received && len(rest) > 0:
+		// A fault leaves x.received false: the connection ends with the answer, for
+		// nobody knows where the next request would start.
+		taken, fault = x.takeBody(rest)
 	}
 	c.keep(data, head+taken, scratch)
 	if fault != nil {
@@ -43,21 +49,20 @@ func (w *Worker) begin(c *client, data []byte, head int, scratch bool) {
 }
 
 // admit finds the route, checks what the policy says of the head, and writes the
-// request as the endpoint gets it to out. It returns how many bytes of rest, which
-// follow the head, belong to the body and were taken.
-func (x *exchange) admit(r *http1.Request, rest []byte) (int, *http1.Error) {
+// head as the endpoint gets it to out.
+func (x *exchange) admit(r *http1.Request) *http1.Error {
 	w := x.w
 	t := w.server.table.Load()
 	if t == nil {
-		return 0, errNoTable
+		return errNoTable
 	}
 	x.route = t.Match(text(r.Host), text(r.Path))
 	if x.route == nil {
-		return 0, errNoRoute
+		return errNoRoute
 	}
 	x.policy = x.route.Policy
 	if limit := x.policy.BodyBytesMax; limit > 0 && r.Body == http1.BodyLength && r.Length > limit {
-		return 0, errBodyTooLong
+		return errBodyTooLong
 	}
 	x.cluster = w.clusters.Get(x.route.Cluster, w.now, w.peerChanged)
 	x.cluster.Earn()
@@ -65,10 +70,7 @@ func (x *exchange) admit(r *http1.Request, rest []byte) (int, *http1.Error) {
 		x.hash = x.hashKey(r)
 	}
 	x.appendHead(r)
-	if x.received || len(rest) == 0 {
-		return 0, nil
-	}
-	return x.takeBody(rest)
+	return nil
 }
 
 // tired reports whether a client's connection ends with this request.
@@ -115,8 +117,9 @@ var (
 	lastChunk = []byte("0\r\n")
 )
 
-// skipBody drops the body of a refused request and returns how much of rest that
-// was: if it is already here whole, the connection can stay.
+// skipBody drops the body of a refused request, of which nothing was decoded yet,
+// and returns how much of rest that was: if it is already here whole, the
+// connection can stay.
 func (x *exchange) skipBody(rest []byte) int {
 	if x.received || x.expect || len(rest) == 0 {
 		return 0

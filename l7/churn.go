@@ -43,8 +43,8 @@ func (w *Worker) abandon() {
 		case x.phase == awaiting && w.now-x.b4 >= silentMilli && sysUnacked(b.fd) > 0:
 			x.abandoned()
 		case x.phase == awaiting:
-			w.probe(b.peer)
 			probeIdle(b.fd, 1)
+			w.probe(b.peer) // last: if it fails at once, b is closed by it
 		default:
 			probeIdle(b.fd, 1)
 		}

@@ -36,6 +36,7 @@ type client struct {
 	writable   bool // the last write was not cut short
 	fin        bool // the client has finished sending: read on until 0
 	queued     bool // in w.runnable
+	yielded    bool // in w.yielded
 	serving    bool // serve runs further up the stack
 	timer      timer
 	in         queue // read, not parsed
@@ -74,7 +75,7 @@ func (w *Worker) open(fd int32, l *listener) {
 // register adds the descriptor to the epoll set. A connection that is answered
 // before it must be waited for never needs it.
 func (c *client) register() {
-	if c.registered {
+	if c.registered || c.mode == clientClosed {
 		return
 	}
 	c.registered = true
@@ -138,6 +139,7 @@ func (c *client) read(p []byte) int {
 	switch {
 	case n > 0:
 		c.w.local.bytesIn += uint64(n)
+		c.w.used += n
 		c.at = c.w.now
 		// A short read means drained (epoll(7), edge-triggered), but an end of
 		// stream behind the data gives no second edge.

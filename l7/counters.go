@@ -9,7 +9,7 @@ import (
 type tally struct {
 	accepted, requests, turns, events uint64
 	bytesIn, bytesOut                 uint64
-	logDropped, acceptPaused          uint64
+	logDropped, acceptPaused, evicted uint64
 	refused                           []uint64 // by refusalNames
 	unmatched                         [6]uint64
 }
@@ -19,7 +19,7 @@ type tally struct {
 type counters struct {
 	accepted, requests, turns, events    atomic.Uint64
 	bytesIn, bytesOut                    atomic.Uint64
-	logDropped, acceptPaused             atomic.Uint64
+	logDropped, acceptPaused, evicted    atomic.Uint64
 	connections, active                  atomic.Uint64
 	upstreamOpen, upstreamIdle, buffered atomic.Uint64
 	lastTurn, cpu                        atomic.Int64
@@ -43,6 +43,7 @@ func (w *Worker) publish() {
 	put(&c.bytesOut, l.bytesOut)
 	put(&c.logDropped, l.logDropped)
 	put(&c.acceptPaused, l.acceptPaused)
+	put(&c.evicted, l.evicted)
 	put(&c.connections, uint64(w.clients))
 	put(&c.active, uint64(w.active))
 	put(&c.upstreamOpen, uint64(w.backends))
@@ -79,6 +80,7 @@ func (w *Worker) stats() WorkerStats {
 		BytesOut:      c.bytesOut.Load(),
 		LogDropped:    c.logDropped.Load(),
 		AcceptPaused:  c.acceptPaused.Load(),
+		Evicted:       c.evicted.Load(),
 		BufferBytes:   c.buffered.Load(),
 		LastTurnMilli: time.Now().UnixMilli() - (time.Since(w.epoch).Milliseconds() - c.lastTurn.Load()),
 	}

@@ -21,12 +21,12 @@ func (x *exchange) arm() {
 	p := x.policy
 	switch {
 	case x.phase == tunnelled:
-		up = max(x.b4, c.at) + p.ReadTimeout.Milliseconds()
+		up = x.idleEnd()
 	case x.b == nil:
 		up = x.hedgeAt
 	case x.out.len() > x.sent && !x.writeBroken:
 		up = x.b4 + p.SendTimeout.Milliseconds()
-	case x.received && c.out.len() == 0:
+	case (x.received || x.expect) && c.out.len() == 0:
 		up = x.b4 + p.ReadTimeout.Milliseconds()
 		if x.phase == awaiting && !x.acked {
 			up = min(up, max(x.b4, x.ackLook)+ackMilli)
@@ -36,7 +36,7 @@ func (x *exchange) arm() {
 	case x.phase == tunnelled:
 	case c.out.len() > 0:
 		down = c.at + clientWriteMilli
-	case !x.received && x.out.len() == x.sent:
+	case !x.received && !x.expect && x.out.len() == x.sent:
 		down = max(c.at, x.b4) + w.server.config.Limits.BodyTimeout.Milliseconds()
 	}
 	w.wheel.set(&x.timer, up)
@@ -53,6 +53,8 @@ func (x *exchange) expired() {
 	switch {
 	case x.c == nil: // registering failed
 		return
+	case x.phase == tunnelled && w.now < x.idleEnd():
+		// the client has taken something since
 	case x.phase == tunnelled:
 		c.close()
 		return
@@ -70,6 +72,9 @@ func (x *exchange) expired() {
 	x.arm()
 }
 
+// idleEnd is when a tunnel has been silent for too long, ms.
+func (x *exchange) idleEnd() int64 { return max(x.b4, x.c.at) + x.policy.ReadTimeout.Milliseconds() }
+
 // lookForAck: the request was written a while ago. If the endpoint's kernel has
 // not acknowledged it, its host is likely gone: another endpoint is asked, if the
 // request may be repeated and there is one.
@@ -77,9 +82,11 @@ func (x *exchange) lookForAck() {
 	w, k := x.w, x.cluster
 	x.ackLook = w.now
 	if sysUnacked(x.b.fd) == 0 {
-		x.acked = true
-		probeIdle(x.b.fd, 10)
-		return
+		if sysQueued(x.b.fd, unix.SIOCOUTQ) == 0 {
+			x.acked = true
+			probeIdle(x.b.fd, 10)
+		}
+		return // else its window is closed: it lives, and reads slowly
 	}
 	k.Eject(x.b.peer, w.now)
 	w.dropIdle(x.b.peer)

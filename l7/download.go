@@ -35,6 +35,10 @@ func (x *exchange) pumpDown() {
 			if !b.readable {
 				return
 			}
+			if w.spent() {
+				x.c.yield()
+				return
+			}
 			n := 0
 			switch {
 			case len(data) == 0:
@@ -57,6 +61,7 @@ func (x *exchange) pumpDown() {
 				return
 			}
 			x.b4 = w.now
+			x.begun = true
 		}
 		n, done := x.takeAnswer(data)
 		if x.c == nil || x.b != b {

@@ -48,7 +48,7 @@ type exchange struct {
 	minor      int // the client's version
 	closeAfter bool
 	trailersOK bool // the client takes trailers
-	expect     bool // the client waits for 100 before it sends the body
+	expect     bool // the client waits for 100 before it sends the body, and got none yet
 	upgrade    string
 	accept     [28]byte // Sec-WebSocket-Accept that the endpoint must answer
 	request    http1.Body
@@ -60,6 +60,7 @@ type exchange struct {
 	sent       int   // bytes at the front of out that the try has written
 	replay     bool  // out holds the request from its first byte
 	wrote      bool  // the try has written something
+	begun      bool  // a byte of the answer came
 	// writeBroken: the endpoint takes no more. It may have answered before.
 	writeBroken bool
 	acked       bool // its request was seen to be acknowledged

@@ -2,9 +2,10 @@ package l7
 
 // finish ends a connection whose last answer is written. If the client may still
 // be sending, a close now would make its kernel throw the answer away (RFC 9112,
-// 9.6), so the connection lingers.
+// 9.6), so the connection lingers. Whether something lies there is asked, not
+// remembered: it may have come since the last event, or without one.
 func (c *client) finish() {
-	if c.in.len() == 0 && !c.readable && !c.unread {
+	if c.in.len() == 0 && !c.unread && (c.fin && !c.readable || c.read(c.w.up) <= 0) {
 		c.close()
 		return
 	}
@@ -12,7 +13,6 @@ func (c *client) finish() {
 	c.in.reset(&c.w.buffers)
 	sysShutdownWrite(c.fd)
 	c.w.wheel.set(&c.timer, c.w.now+lingerMilli)
-	c.queue()
 }
 
 const (

@@ -23,6 +23,7 @@ func (w *Worker) run() error {
 			return err
 		}
 		w.tick()
+		w.resumeYielded()
 		w.dispatch(w.events[:n])
 		w.wheel.advance(w.now)
 		w.serveRunnable()
@@ -57,6 +58,9 @@ func (w *Worker) wait() (int, error) {
 
 // timeout is how long the loop may sleep, ms.
 func (w *Worker) timeout() int {
+	if len(w.yielded) > 0 {
+		return 0
+	}
 	t := w.wheel.wait(w.now)
 	before := func(at int64) {
 		if left := int(max(at-w.now, 0)); t < 0 || left < t {
@@ -86,12 +90,13 @@ func (w *Worker) tick() {
 	w.now = w.micro / 1000
 }
 
-// dispatch hands out one batch. Idle upstream connections that were closed go
-// first, so that no request of this batch is written to one of them.
+// dispatch hands out one batch. Idle upstream connections that were closed, or
+// speak unasked, go first, so that no request of this batch is written to one of
+// them.
 func (w *Worker) dispatch(batch []event) {
 	for i := range batch {
 		ev := &batch[i]
-		if ev.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) == 0 {
+		if ev.Events&^unix.EPOLLOUT == 0 {
 			continue
 		}
 		if s := &w.slots[ev.Fd]; s.gen == uint32(ev.Pad) {
@@ -103,6 +108,7 @@ func (w *Worker) dispatch(batch []event) {
 	for i := range batch {
 		ev := &batch[i]
 		if s := &w.slots[ev.Fd]; s.gen == uint32(ev.Pad) && s.h != nil {
+			w.used = 0
 			s.h.event(ev.Events)
 			if len(w.runnable) > 0 {
 				w.serveRunnable()
@@ -112,14 +118,17 @@ func (w *Worker) dispatch(batch []event) {
 }
 
 // serveRunnable continues clients whose exchange ended while an event of the
-// upstream side was handled.
+// upstream side was handled, the first first.
 func (w *Worker) serveRunnable() {
-	for len(w.runnable) > 0 {
-		c := w.runnable[len(w.runnable)-1]
-		w.runnable = w.runnable[:len(w.runnable)-1]
-		c.queued = false
-		c.serve()
+	for i := 0; i < len(w.runnable); i++ {
+		c := w.runnable[i]
+		w.runnable[i] = nil
+		if c.queued {
+			c.queued = false
+			c.serve()
+		}
 	}
+	w.runnable = w.runnable[:0]
 }
 
 func (w *Worker) endTurn(events int) {

@@ -11,6 +11,10 @@ func (c *client) serve() {
 	}
 	c.serving = true
 	for c.x == nil && c.step() {
+		if c.w.spent() {
+			c.yield()
+			break
+		}
 	}
 	c.serving = false
 }
@@ -24,7 +28,7 @@ func (c *client) step() bool {
 		return false
 	case c.mode == clientLast:
 		c.finish()
-		return false
+		return c.mode == clientLinger
 	case c.mode == clientLinger:
 		return c.discard()
 	}
@@ -127,9 +131,9 @@ func (c *client) wait() {
 	w.wheel.set(&c.timer, c.at+idle)
 }
 
-// queue has serve called before the next event.
+// queue has serve called before the next event, unless it runs or is due anyway.
 func (c *client) queue() {
-	if !c.queued && c.mode != clientClosed {
+	if !c.queued && !c.serving && !c.yielded && c.mode != clientClosed {
 		c.queued = true
 		c.w.runnable = append(c.w.runnable, c)
 	}

@@ -16,6 +16,7 @@ type WorkerStats struct {
 	BytesOut      uint64 // to clients
 	LogDropped    uint64 // access log lines lost because the writer lagged
 	AcceptPaused  uint64 // times that accepting stopped because descriptors ran short
+	Evicted       uint64 // idle connections to endpoints that made way because descriptors ran short
 	BufferBytes   uint64 // held by the worker's buffers now
 	LastTurnMilli int64  // Unix time of the last turn, ms
 }

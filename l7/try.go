@@ -42,9 +42,7 @@ func (x *exchange) start(p *upstream.Peer) bool {
 		x.peers++
 	}
 	if !x.fresh {
-		if fd := w.clusters.Take(p); fd >= 0 {
-			b := w.slots[fd].h.(*backend)
-			b.pooled = false
+		if b := w.takeIdle(p); b != nil {
 			x.cluster.Stats.Reused.Inc()
 			x.cluster.Stats.Wait.Observe(0)
 			x.use(b)
@@ -66,6 +64,7 @@ func (x *exchange) use(b *backend) {
 	b.requests++
 	b.peer.Outstanding++
 	x.sent, x.wrote, x.acked, x.sentAt = 0, false, false, 0
+	x.begun = x.informational > 0 // the client has seen those
 	x.b4 = x.w.now
 	x.pumpUp()
 }
@@ -159,11 +158,12 @@ func (x *exchange) fail(err *http1.Error, cond route.RetryOn) {
 	x.failed(err, cond, stale)
 }
 
-// failed: free tries cost nothing of the policy's count or of the budget. They
+// failed: after a byte of an answer the request is repeated only where the policy
+// looks at answers. Free tries cost nothing of the policy's count or of the budget. They
 // follow a pooled connection that was closed meanwhile, or an endpoint that
 // disappeared: that says nothing about the next one.
 func (x *exchange) failed(err *http1.Error, cond route.RetryOn, free bool) {
-	repeatable := x.repeatable()
+	repeatable := x.repeatable() && !(x.begun && cond&(route.RetryError|route.RetryTimeout) != 0)
 	peer := x.dropTry()
 	if x.phase != awaiting {
 		x.breakOff()

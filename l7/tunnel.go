@@ -30,18 +30,18 @@ func equalFoldText(a []byte, b string) bool {
 // startTunnel sends the 101 and copies from now on. What the client has sent
 // behind its head was held until here.
 func (x *exchange) startTunnel(r *http1.Response) {
-	w := x.w
+	w, c := x.w, x.c
 	x.phase = tunnelled
 	x.status = r.Status
 	x.replay = false
 	x.out.consume(&w.buffers, x.sent)
 	x.sent = 0
 	x.closeAfter = true
-	x.c.write(x.switchHead(r))
-	x.c.register()
-	x.c.scanned = 0
-	if x.c.mode == clientClosed {
-		return
+	c.scanned = 0
+	c.write(x.switchHead(r))
+	c.register()
+	if c.mode == clientClosed {
+		return // it had gone: that ended the exchange
 	}
 	x.copyUp()
 }
@@ -51,7 +51,7 @@ func (x *exchange) copyUp() {
 	w := x.w
 	for x.c != nil {
 		c, b := x.c, x.b
-		if x.writeBroken {
+		if x.upDone {
 			return
 		}
 		for x.out.len() > 0 {
@@ -66,6 +66,10 @@ func (x *exchange) copyUp() {
 			if !c.readable {
 				return
 			}
+			if w.spent() {
+				c.yield()
+				return
+			}
 			n := c.read(w.up)
 			if n < 0 {
 				x.half(&x.upDone, b.fd, x.downDone)
@@ -77,7 +81,7 @@ func (x *exchange) copyUp() {
 			data, scratch = w.up[:n], true
 		}
 		n, _ := x.put(b, data)
-		if x.c == nil || x.writeBroken {
+		if x.upDone {
 			return
 		}
 		x.out.append(&w.buffers, data[n:])
@@ -87,7 +91,8 @@ func (x *exchange) copyUp() {
 	}
 }
 
-// put writes to the endpoint; blocked: it takes no more at present.
+// put writes to the endpoint; blocked: it takes no more at present, or never: then
+// this direction is done, and the other ends with what the endpoint has sent.
 func (x *exchange) put(b *backend, p []byte) (n int, blocked bool) {
 	if !b.writable {
 		return 0, true
@@ -98,8 +103,11 @@ func (x *exchange) put(b *backend, p []byte) (n int, blocked bool) {
 		b.writable = false
 		return 0, true
 	case e != 0:
-		x.writeBroken = true
 		x.out.reset(&x.w.buffers)
+		b.wrecked(e)
+		if x.half(&x.upDone, b.fd, x.downDone); x.c != nil {
+			x.copyDown()
+		}
 		return 0, true
 	}
 	x.b4 = x.w.now
@@ -119,7 +127,11 @@ func (x *exchange) copyDown() {
 			b.in.reset(&w.buffers)
 			continue
 		}
-		if !b.readable {
+		if !b.readable || x.downDone {
+			return
+		}
+		if w.spent() {
+			c.yield()
 			return
 		}
 		n := b.read(w.down)
@@ -148,6 +160,6 @@ func (x *exchange) half(done *bool, to int32, other bool) {
 	*done = true
 	sysShutdownWrite(to)
 	if other {
-		x.c.close()
+		x.end()
 	}
 }

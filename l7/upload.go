@@ -40,6 +40,10 @@ func (x *exchange) pumpUp() {
 			x.out.reset(&x.w.buffers)
 			x.sent = 0
 		}
+		if x.w.spent() {
+			x.c.yield()
+			return
+		}
 		if !x.readBody() {
 			return
 		}
@@ -53,7 +57,9 @@ func (x *exchange) readBody() bool {
 	if len(data) == 0 || c.scanned == len(data) {
 		if !c.readable {
 			c.register()
-			x.waitFrom = w.now
+			if !x.expect {
+				x.waitFrom = w.now
+			}
 			return false
 		}
 		if !c.fill(&data, &scratch) {
@@ -61,7 +67,8 @@ func (x *exchange) readBody() bool {
 		}
 	}
 	n, err := x.takeBody(data)
-	if err == nil && x.tooSlow() {
+	x.expect = false // it didn't wait, or no more
+	if err == nil && x.tooSlow() && !x.received {
 		err = errBodyTooSlow
 	}
 	if err != nil {
@@ -146,7 +153,7 @@ func (x *exchange) flushUp() bool {
 		if e != 0 {
 			// It may have answered, or refused, before it closed.
 			x.writeBroken = true
-			b.fin, b.readable = true, true
+			b.wrecked(e)
 			x.resumeDown()
 			return false
 		}
@@ -158,7 +165,7 @@ func (x *exchange) flushUp() bool {
 			return false
 		}
 	}
-	if x.received {
+	if x.received && x.sentAt == 0 {
 		x.sentAt = w.micro
 	}
 	if !x.replay {

@@ -63,8 +63,11 @@ type Worker struct {
 	accepted unix.RawSockaddrAny
 
 	clusters  *upstream.Clusters
+	idle      idleList
 	probes    map[*upstream.Peer]*probe
 	runnable  []*client // to be served before the next event
+	yielded   []*client // to be resumed in the next turn
+	used      int       // bytes that the event being handled has cost
 	graveyard []*exchange
 	closed    []*client
 	dropped   []*backend
@@ -73,6 +76,7 @@ type Worker struct {
 		exchanges []*exchange
 		clients   []*client
 		backends  []*backend
+		yielded   []*client
 	}
 	clients      int // open connections
 	backends     int // open connections
