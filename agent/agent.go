@@ -19,10 +19,10 @@ import (
 	"github.com/weirproxy/weir/l7"
 )
 
-// source yields sets of objects: the first whole one, then one after each change,
-// until ctx ends.
+// source tells the objects and each change of them until ctx ends, from one
+// goroutine. The first change, and the first after it was run anew, is a whole set.
 type source interface {
-	Run(ctx context.Context, changed func(*k8s.Objects, []k8s.Notice)) error
+	Run(ctx context.Context, changed func(k8s.Change)) error
 }
 
 // agent is one run.

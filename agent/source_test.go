@@ -17,11 +17,11 @@ import (
 
 // script is a source whose runs are given one by one; behind the last it waits.
 type script struct {
-	runs []func(ctx context.Context, changed func(*k8s.Objects, []k8s.Notice)) error
+	runs []func(ctx context.Context, changed func(k8s.Change)) error
 	next int
 }
 
-func (s *script) Run(ctx context.Context, changed func(*k8s.Objects, []k8s.Notice)) error {
+func (s *script) Run(ctx context.Context, changed func(k8s.Change)) error {
 	if s.next == len(s.runs) {
 		<-ctx.Done()
 		return nil
@@ -33,16 +33,16 @@ func (s *script) Run(ctx context.Context, changed func(*k8s.Objects, []k8s.Notic
 // idlePath is a data path that does nothing.
 func idlePath() *recorder { return &recorder{onCall: func() {}} }
 
-func broken(context.Context, func(*k8s.Objects, []k8s.Notice)) error { return errors.New("it broke") }
+func broken(context.Context, func(k8s.Change)) error { return errors.New("it broke") }
 
-func once(_ context.Context, changed func(*k8s.Objects, []k8s.Notice)) error {
-	changed(k8s.NewObjects(), nil)
+func once(_ context.Context, changed func(k8s.Change)) error {
+	changed(k8s.Change{Objects: k8s.NewObjects()})
 	return nil
 }
 
 func TestASourceThatBreaksAtFirstIsAnError(t *testing.T) {
 	s := new(state)
-	a := &agent{config: Config{Manifests: "/m", Logger: discard()}, state: s, source: &script{runs: []func(context.Context, func(*k8s.Objects, []k8s.Notice)) error{broken}},
+	a := &agent{config: Config{Manifests: "/m", Logger: discard()}, state: s, source: &script{runs: []func(context.Context, func(k8s.Change)) error{broken}},
 		tables: newTables(k8s.Options{Workers: 1}, idlePath(), s, discard())}
 	if err := a.follow(t.Context()); err == nil || !strings.Contains(err.Error(), "/m: it broke") {
 		t.Errorf("follow = %v, want the source's error", err)
@@ -52,7 +52,7 @@ func TestASourceThatBreaksAtFirstIsAnError(t *testing.T) {
 func TestASourceThatBreaksLaterIsReadAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(state)
-		source := &script{runs: []func(context.Context, func(*k8s.Objects, []k8s.Notice)) error{once, broken, once}}
+		source := &script{runs: []func(context.Context, func(k8s.Change)) error{once, broken, once}}
 		a := &agent{config: Config{Logger: discard()}, state: s, source: source,
 			tables: newTables(k8s.Options{Workers: 1}, idlePath(), s, discard())}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -79,10 +79,10 @@ func gated(t *testing.T, gate chan struct{}) (a *agent, adminListener net.Listen
 	if err != nil {
 		t.Fatal(err)
 	}
-	wait := func(ctx context.Context, changed func(*k8s.Objects, []k8s.Notice)) error {
+	wait := func(ctx context.Context, changed func(k8s.Change)) error {
 		select {
 		case <-gate:
-			changed(k8s.NewObjects(), nil)
+			changed(k8s.Change{Objects: k8s.NewObjects()})
 		case <-ctx.Done():
 		}
 		<-ctx.Done()
@@ -90,7 +90,7 @@ func gated(t *testing.T, gate chan struct{}) (a *agent, adminListener net.Listen
 	}
 	s := new(state)
 	a = &agent{config: Config{Logger: discard(), Build: &Build{}}, server: server, state: s,
-		source: &script{runs: []func(context.Context, func(*k8s.Objects, []k8s.Notice)) error{wait}},
+		source: &script{runs: []func(context.Context, func(k8s.Change)) error{wait}},
 		tables: newTables(k8s.Options{Workers: 1}, server, s, discard())}
 	adminListener, err = net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

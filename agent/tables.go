@@ -2,6 +2,7 @@ package agent
 
 import (
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,7 @@ type tables struct {
 	state      *state
 	logger     *slog.Logger
 	log        noticeLog
+	ofSource   []k8s.Notice
 	first      chan struct{} // closed when the first table is in force
 }
 
@@ -59,12 +61,17 @@ func newTables(o k8s.Options, path dataPath, s *state, logger *slog.Logger) *tab
 // started reports whether a table is in force.
 func (t *tables) started() bool { return t.state.inForce.Load() != nil }
 
-// apply puts objects in force. fileNotices are those about files.
-func (t *tables) apply(objects *k8s.Objects, fileNotices []k8s.Notice) {
+// apply puts a change in force.
+func (t *tables) apply(c k8s.Change) {
 	start := time.Now()
 	before := t.state.inForce.Load()
-	next := &inForce{Result: t.translator.Apply(objects)}
-	next.notices = append(append(next.notices, fileNotices...), next.Notices...)
+	next := &inForce{}
+	if c.Objects != nil {
+		next.Result = t.translator.Apply(c.Objects)
+	} else {
+		next.Result = t.translator.ApplySlices(c.Slices)
+	}
+	noticed := t.takeNotices(next, before, c)
 	fresh := next.Table != nil
 	switch {
 	case fresh:
@@ -82,7 +89,9 @@ func (t *tables) apply(objects *k8s.Objects, fileNotices []k8s.Notice) {
 	}
 	t.state.inForce.Store(next)
 	t.state.updates.Add(1)
-	t.log.update(next.notices)
+	if noticed {
+		t.log.update(next.notices)
+	}
 	if fresh {
 		t.logger.Info("new table", "version", next.Table.Version, "ingresses", next.Ingresses, "hosts", next.Hosts,
 			"routes", next.Routes, "clusters", next.Clusters, "notices", len(next.notices), "took", next.built)
@@ -92,4 +101,18 @@ func (t *tables) apply(objects *k8s.Objects, fileNotices []k8s.Notice) {
 	if before == nil {
 		close(t.first)
 	}
+}
+
+// takeNotices fills in the notices of next and reports whether they differ from
+// those before.
+func (t *tables) takeNotices(next, before *inForce, c k8s.Change) bool {
+	if before != nil && !next.NoticesChanged && (c.Objects == nil || slices.Equal(c.Notices, t.ofSource)) {
+		next.notices = before.notices
+		return false
+	}
+	if c.Objects != nil {
+		t.ofSource = c.Notices
+	}
+	next.notices = slices.Concat(t.ofSource, next.Notices)
+	return true
 }

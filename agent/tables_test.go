@@ -60,7 +60,7 @@ func put(t *testing.T, dir, name, text string) {
 	}
 }
 
-func load(t *testing.T, dir string) (*k8s.Objects, []k8s.Notice) {
+func load(t *testing.T, dir string) k8s.Change {
 	t.Helper()
 	d, err := k8s.NewDir(dir, discard())
 	if err != nil {
@@ -70,7 +70,7 @@ func load(t *testing.T, dir string) (*k8s.Objects, []k8s.Notice) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o, n
+	return k8s.Change{Objects: o, Notices: n}
 }
 
 // recorder notes the calls that a data path gets.

@@ -52,8 +52,8 @@ func classNotice(i *networkingv1.Ingress, m membership, message string) Notice {
 }
 
 // locate fills in where the object of n stands.
-func (o *Objects) locate(n *Notice) {
-	if p, ok := o.origin[ref{n.Kind, types.NamespacedName{Namespace: n.Namespace, Name: n.Name}}]; ok && n.File == "" {
+func locate(origin map[ref]position, n *Notice) {
+	if p, ok := origin[ref{n.Kind, types.NamespacedName{Namespace: n.Namespace, Name: n.Name}}]; ok && n.File == "" {
 		n.File, n.Line = p.file, p.line
 	}
 }

@@ -28,8 +28,29 @@ const refusedCluster = "refused"
 
 // clusters keeps those in force by name.
 type clusters struct {
-	workers int
-	byName  map[string]*cluster
+	workers   int
+	byName    map[string]*cluster
+	byService map[types.NamespacedName][]*cluster
+}
+
+// install puts the clusters of a build in force.
+func (c *clusters) install(byName map[string]*cluster) {
+	c.byName = byName
+	c.byService = make(map[types.NamespacedName][]*cluster, len(byName))
+	for _, k := range byName {
+		c.byService[k.service] = append(c.byService[k.service], k)
+	}
+}
+
+// stale returns the clusters whose endpoints come from elsewhere since they were
+// last refreshed.
+func (c *clusters) stale() (list []*cluster) {
+	for _, k := range c.byName {
+		if k.stale {
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 // get returns the cluster of b in namespace, new or from before, and puts it

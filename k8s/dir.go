@@ -75,11 +75,11 @@ func (d *Dir) Load() (*Objects, []Notice, error) {
 	return o, sortNotices(append(notices, unread...)), nil
 }
 
-// Run calls changed with the initial set, then after each change, until ctx
-// ends. changed is called by one goroutine, the caller's; sets and notices are
-// the callee's, the objects in them are shared. The error is not nil only if
-// Run can't start.
-func (d *Dir) Run(ctx context.Context, changed func(*Objects, []Notice)) error {
+// Run calls changed with the initial set, then with a whole set after each
+// change, until ctx ends. changed is called by one goroutine, the caller's; sets
+// and notices are the callee's, the objects in them are shared. The error is not
+// nil only if Run can't start.
+func (d *Dir) Run(ctx context.Context, changed func(Change)) error {
 	t, err := newTree(d.path)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (d *Dir) Run(ctx context.Context, changed func(*Objects, []Notice)) error {
 }
 
 // poll is Run without a watch.
-func (d *Dir) poll(ctx context.Context, t *tree, changed func(*Objects, []Notice)) {
+func (d *Dir) poll(ctx context.Context, t *tree, changed func(Change)) {
 	s := &session{dir: d, tree: t, changed: changed}
 	for {
 		s.publish(t.scan(nowhere{}, true))
@@ -150,7 +150,7 @@ func gather(ctx context.Context, changed <-chan struct{}, wait time.Duration) (i
 type session struct {
 	dir     *Dir
 	tree    *tree
-	changed func(*Objects, []Notice)
+	changed func(Change)
 
 	told    *Objects
 	notices []Notice
@@ -167,7 +167,7 @@ func (s *session) publish(unread []Notice) {
 	}
 	s.told = o.clone() // the maps handed over may be edited
 	s.notices = slices.Clone(notices)
-	s.changed(o, notices)
+	s.changed(Change{Objects: o, Notices: notices})
 }
 
 func (s *session) degraded(err error) {

@@ -30,7 +30,7 @@ func running(t *testing.T, dir string) <-chan sourceUpdate {
 	updates := make(chan sourceUpdate, 1000)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- d.Run(ctx, func(o *Objects, n []Notice) { updates <- sourceUpdate{time.Now(), o, n} })
+		ended <- d.Run(ctx, func(c Change) { updates <- sourceUpdate{time.Now(), c.Objects, c.Notices} })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -387,7 +387,7 @@ func TestPollingFollowsChanges(t *testing.T) {
 	updates, ended := make(chan sourceUpdate, 10), make(chan struct{})
 	go func() {
 		defer close(ended)
-		d.poll(ctx, tr, func(o *Objects, n []Notice) { updates <- sourceUpdate{time.Now(), o, n} })
+		d.poll(ctx, tr, func(c Change) { updates <- sourceUpdate{time.Now(), c.Objects, c.Notices} })
 	}()
 	await(t, updates, "initial set", holds("a=1"))
 	write(t, filepath.Join(dir, "m.yaml"), configMap("a", "2"))

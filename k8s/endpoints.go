@@ -30,9 +30,8 @@ func newSliceIndex() *sliceIndex {
 func (x *sliceIndex) update(next map[types.NamespacedName]*discoveryv1.EndpointSlice) map[types.NamespacedName]bool {
 	changed := make(map[types.NamespacedName]bool)
 	for key, s := range next {
-		if old := x.all[key]; old != s {
-			x.remove(key, changed)
-			x.add(key, s, changed)
+		if x.all[key] != s {
+			x.replace(key, s, changed)
 		}
 	}
 	if len(x.all) > len(next) {
@@ -43,6 +42,15 @@ func (x *sliceIndex) update(next map[types.NamespacedName]*discoveryv1.EndpointS
 		}
 	}
 	return changed
+}
+
+// replace puts s, nil for none, in the place of the slice key and adds the
+// Services concerned to changed.
+func (x *sliceIndex) replace(key types.NamespacedName, s *discoveryv1.EndpointSlice, changed map[types.NamespacedName]bool) {
+	x.remove(key, changed)
+	if s != nil {
+		x.add(key, s, changed)
+	}
 }
 
 func (x *sliceIndex) add(key types.NamespacedName, s *discoveryv1.EndpointSlice, changed map[types.NamespacedName]bool) {

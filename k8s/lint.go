@@ -49,7 +49,7 @@ func Lint(o *Objects, opt Options) []Finding {
 		}
 	}
 	for n := range out {
-		o.locate(&out[n].Notice)
+		locate(o.origin, &out[n].Notice)
 	}
 	slices.SortFunc(out, func(a, b Finding) int { return compareNotices(a.Notice, b.Notice) })
 	return out

@@ -47,6 +47,19 @@ func compareNotices(a, b Notice) int {
 	)
 }
 
+// mergeNotices returns what the sorted lists a and b hold, sorted and without
+// duplicates.
+func mergeNotices(a, b []Notice) []Notice {
+	out := make([]Notice, 0, len(a)+len(b))
+	for _, n := range b {
+		for len(a) > 0 && compareNotices(a[0], n) < 0 {
+			out, a = append(out, a[0]), a[1:]
+		}
+		out = append(out, n)
+	}
+	return slices.Compact(append(out, a...))
+}
+
 // sortNotices sorts list in place and returns it without duplicates.
 func sortNotices(list []Notice) []Notice {
 	slices.SortFunc(list, compareNotices)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,6 +32,7 @@ type Result struct {
 	Table            *route.Table // nil if routing did not change
 	EndpointsChanged int          // clusters whose endpoints were replaced
 	Notices          []Notice     // all that are in force now, sorted. Read only
+	NoticesChanged   bool         // Notices are others than before
 
 	Ingresses int // of our classes, canaries and those that lost all their hosts included
 	Hosts     int // "any host" counts as one
@@ -66,15 +68,17 @@ type Translator struct {
 	stats    map[statsKey]*route.RouteStats
 	policies map[string]*route.Policy
 	hosts    []route.VirtualHost
-	base     []Notice // those that don't come from endpoints
-	last     Result   // with neither Table nor EndpointsChanged
-	version  uint64   // of the last table, 0 = none yet
+	base     []Notice          // those that don't come from endpoints, sorted
+	noted    map[*cluster]bool // those whose endpoints have notices
+	origin   map[ref]position  // of the last set
+	last     Result            // without what the last change did
+	version  uint64            // of the last table, 0 = none yet
 }
 
 // NewTranslator returns a translator that has seen nothing yet.
 func NewTranslator(o Options) *Translator {
 	o.Workers = max(o.Workers, 1)
-	return &Translator{options: o, slices: newSliceIndex(), clusters: clusters{workers: o.Workers}}
+	return &Translator{options: o, slices: newSliceIndex(), clusters: clusters{workers: o.Workers}, noted: make(map[*cluster]bool)}
 }
 
 // Apply brings clusters in step with o at once and returns a new table if
@@ -85,29 +89,63 @@ func NewTranslator(o Options) *Translator {
 // table.
 func (t *Translator) Apply(o *Objects) Result {
 	changed := t.slices.update(o.EndpointSlices)
+	moved := !maps.Equal(t.origin, o.origin)
+	t.origin = o.origin
+	var table *route.Table
 	rebuild := t.version == 0 || !t.sameRouting(o)
-	r := Result{}
 	if rebuild {
-		r.Table = t.rebuild(o)
+		table = t.rebuild(o)
 	}
-	notices := rebuild
-	for _, c := range t.clusters.byName {
-		if !c.stale && !changed[c.service] {
-			continue
-		}
-		before := len(c.notices)
+	var stale []*cluster
+	if rebuild {
+		stale = t.clusters.stale()
+	}
+	return t.follow(table, stale, changed, rebuild || moved)
+}
+
+// ApplySlices brings clusters in step at once with EndpointSlices that changed
+// since the last call of Apply or ApplySlices; nil is one that was deleted. It
+// costs as much as the Services of these slices have endpoints, however many
+// there are of both. Apply must have been called before.
+func (t *Translator) ApplySlices(slices map[types.NamespacedName]*discoveryv1.EndpointSlice) Result {
+	changed := make(map[types.NamespacedName]bool, 1)
+	for key, s := range slices {
+		t.slices.replace(key, s, changed)
+	}
+	return t.follow(nil, nil, changed, false)
+}
+
+// follow refreshes the clusters in stale and those of the Services in changed.
+// notices says that they may differ even if those of clusters don't.
+func (t *Translator) follow(table *route.Table, stale []*cluster, changed map[types.NamespacedName]bool, notices bool) Result {
+	endpoints := 0
+	refresh := func(c *cluster) {
 		if t.slices.refresh(c, t.options.AllowLoopback) {
-			r.EndpointsChanged++
+			endpoints++
 		}
-		notices = notices || before+len(c.notices) != 0
+		notices = notices || len(c.notices) != 0 || t.noted[c]
+		if delete(t.noted, c); len(c.notices) != 0 {
+			t.noted[c] = true
+		}
 	}
+	for _, c := range stale {
+		refresh(c)
+	}
+	for service := range changed {
+		for _, c := range t.clusters.byService[service] {
+			refresh(c)
+		}
+	}
+	r := &t.last
+	r.NoticesChanged = false
 	if notices {
-		t.last.Notices = t.collect(o)
+		all := t.collect()
+		r.NoticesChanged = !slices.Equal(all, r.Notices)
+		r.Notices = all
 	}
-	table, endpoints := r.Table, r.EndpointsChanged
-	r = t.last
-	r.Table, r.EndpointsChanged = table, endpoints
-	return r
+	out := *r
+	out.Table, out.EndpointsChanged = table, endpoints
+	return out
 }
 
 // sameRouting reports whether o has the objects that routing depends on
@@ -166,9 +204,11 @@ func (t *Translator) install(b *build, ingresses int) *route.Table {
 		t.version++
 		t.hosts = hosts
 	}
-	t.clusters.byName, t.stats, t.policies = b.clusters, b.stats, b.policies
-	t.base = b.notices
-	t.last = Result{Ingresses: ingresses, Hosts: len(hosts), Clusters: len(b.clusters)}
+	t.clusters.install(b.clusters)
+	t.stats, t.policies = b.stats, b.policies
+	t.base = sortNotices(b.notices)
+	maps.DeleteFunc(t.noted, func(c *cluster, _ bool) bool { return t.clusters.byName[c.Name] != c })
+	t.last = Result{Ingresses: ingresses, Hosts: len(hosts), Clusters: len(b.clusters), Notices: t.last.Notices}
 	for _, h := range hosts {
 		t.last.Routes += len(h.Routes)
 		if h.Default != nil {
@@ -185,14 +225,18 @@ func (t *Translator) install(b *build, ingresses int) *route.Table {
 	return table
 }
 
-// collect returns all notices in force, with the places of their objects.
-func (t *Translator) collect(o *Objects) []Notice {
-	all := slices.Clone(t.base)
-	for _, c := range t.clusters.byName {
+// collect returns all notices in force, sorted, with the places of their objects.
+func (t *Translator) collect() []Notice {
+	var all []Notice
+	for c := range t.noted {
 		all = append(all, c.notices...)
 	}
-	for n := range all {
-		o.locate(&all[n])
+	all = mergeNotices(t.base, sortNotices(all))
+	if len(t.origin) != 0 {
+		for n := range all {
+			locate(t.origin, &all[n])
+		}
+		all = sortNotices(all)
 	}
-	return sortNotices(all)
+	return all
 }
