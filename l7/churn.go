@@ -40,9 +40,11 @@ func (w *Worker) abandon() {
 		case b.dialling:
 			x.dialFailed(b, errGone)
 			x.arm()
-		case x.phase == awaiting && w.now-x.b4 >= silentMilli && sysUnacked(b.fd) > 0:
-			x.abandoned()
 		case x.phase == awaiting:
+			if gone, _ := b.silent(); gone && w.now-x.b4 >= silentMilli {
+				x.abandoned()
+				continue
+			}
 			probeIdle(b.fd, 1)
 			w.probe(b.peer) // last: if it fails at once, b is closed by it
 		default:

@@ -81,12 +81,13 @@ func (x *exchange) idleEnd() int64 { return max(x.b4, x.c.at) + x.policy.ReadTim
 func (x *exchange) lookForAck() {
 	w, k := x.w, x.cluster
 	x.ackLook = w.now
-	if sysUnacked(x.b.fd) == 0 {
-		if sysQueued(x.b.fd, unix.SIOCOUTQ) == 0 {
-			x.acked = true
-			probeIdle(x.b.fd, 10)
-		}
-		return // else its window is closed: it lives, and reads slowly
+	gone, acked := x.b.silent()
+	if acked {
+		x.acked = true
+		probeIdle(x.b.fd, 10)
+	}
+	if !gone {
+		return // it may read slowly: then it is looked at again
 	}
 	k.Eject(x.b.peer, w.now)
 	w.dropIdle(x.b.peer)
@@ -116,4 +117,19 @@ func (x *exchange) clientExpired() {
 		return
 	}
 	x.badBody(errBodyTimeout)
+}
+
+// silent reports whether b's kernel has not answered since the last byte was
+// written, although bytes are in flight that it should have acknowledged; acked,
+// whether it has acknowledged all. What waits for the peer's window to open is no
+// sign of its absence, and a kernel that has no room for a segment still answers
+// it (tcp(7), TCP_INFO).
+func (b *backend) silent() (silent, acked bool) {
+	const grain = 10 // ms: the kernel counts in jiffies
+	i, err := unix.GetsockoptTCPInfo(int(b.fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return false, false
+	}
+	since := b.w.now - b.x.b4
+	return i.Unacked > 0 && int64(i.Last_ack_recv)+grain >= since, i.Unacked == 0 && i.Notsent_bytes == 0
 }

@@ -17,6 +17,13 @@ import (
 // hangingAddr returns an address whose connects hang: a socket that listens with
 // a full backlog and never accepts, so that the kernel drops every SYN.
 func hangingAddr(t *testing.T) string {
+	addr, _, _ := hangingSocket(t)
+	return addr
+}
+
+// hangingSocket returns the address, the socket, and the ports of those who fill
+// the backlog.
+func hangingSocket(t *testing.T) (addr string, fd int, fill map[int]bool) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -32,25 +39,28 @@ func hangingAddr(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(sa.(*unix.SockaddrInet4).Port)).String()
+	addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(sa.(*unix.SockaddrInet4).Port)).String()
+	fill = map[int]bool{}
 	for range 8 {
 		c, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
 		if err != nil {
-			return addr // full
+			return addr, fd, fill // full
 		}
 		t.Cleanup(func() { c.Close() })
+		fill[c.LocalAddr().(*net.TCPAddr).Port] = true
 	}
 	t.Fatal("the backlog is never full")
-	return ""
+	return "", 0, nil
 }
 
 func TestAConnectThatHangsGetsCompany(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") }))
 	defer origin.Close()
 	b := serve(t, Config{Upstream: UpstreamLimits{HedgeAfter: 100 * time.Millisecond}}, nil, hangingAddr(t), addrOf(origin))
+	client := http.Client{Timeout: patience}
 	for i := range 4 {
 		start := time.Now()
-		resp, err := http.Post(b.url, "text/plain", nil) // nothing was written: any method
+		resp, err := client.Post(b.url, "text/plain", nil) // nothing was written: any method
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,6 +30,12 @@ type bed struct {
 // ends.
 func serve(t testing.TB, c Config, policy func(*route.Policy), backends ...string) *bed {
 	t.Helper()
+	return serveWith(t, c, policy, func(*Server) {}, backends...)
+}
+
+// serveWith is serve; prepare is called before the workers run.
+func serveWith(t testing.TB, c Config, policy func(*route.Policy), prepare func(*Server), backends ...string) *bed {
+	t.Helper()
 	c.Addresses = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}
 	c.Workers = max(c.Workers, 1)
 	c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -53,6 +59,7 @@ func serve(t testing.TB, c Config, policy func(*route.Policy), backends ...strin
 		t.Fatal(err)
 	}
 	s.SetTable(table)
+	prepare(s)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

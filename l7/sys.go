@@ -77,26 +77,6 @@ func sysReset(fd int32) {
 	unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
 
-// sysUnacked returns the bytes that were sent and not acknowledged by the peer's
-// kernel, 0 if that can't be told. Those that wait for the peer's window to open
-// are no sign of its absence and don't count.
-func sysUnacked(fd int32) int {
-	return sysQueued(fd, unix.SIOCOUTQ) - sysQueued(fd, siocOutqNSD)
-}
-
-// siocOutqNSD is SIOCOUTQNSD (linux/sockios.h, Linux 2.6.38): the part of SIOCOUTQ
-// (tcp(7)) that was not sent yet.
-const siocOutqNSD = 0x894b
-
-func sysQueued(fd int32, what uintptr) int {
-	var n int32
-	_, _, e := syscall.RawSyscall(unix.SYS_IOCTL, uintptr(fd), what, uintptr(unsafe.Pointer(&n)))
-	if e != 0 {
-		return 0
-	}
-	return int(n)
-}
-
 // event is struct epoll_event (packed on amd64, as unix.EpollEvent is); tag is
 // the descriptor in the low half and its generation in the high half.
 type event = unix.EpollEvent
