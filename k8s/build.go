@@ -24,6 +24,7 @@ type build struct {
 	policies map[string]*route.Policy
 	hosts    map[string]*virtualHost
 	notices  []Notice
+	admitted map[types.NamespacedName]bool
 	oldest   map[claim]*ingress // the first to make each claim; nil until needed
 }
 
@@ -46,6 +47,7 @@ func (b *build) run(list []*ingress) {
 		for _, host := range i.claims() {
 			if b.owners.allows(host, i.key.Namespace) {
 				b.host(host)
+				b.admitted[i.key] = true
 				continue
 			}
 			b.notices = append(b.notices, b.refusal(i, host, list))
@@ -125,6 +127,7 @@ func (b *build) addCatchAll(list []*ingress) {
 		}
 	}
 	if best != nil {
+		b.admitted[best.key] = true
 		b.host("").def = b.route(best, "", "", route.Prefix, *best.fallback, false)
 	}
 }

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,6 +39,10 @@ type Result struct {
 	Hosts     int // "any host" counts as one
 	Routes    int // default backends included
 	Clusters  int
+
+	// Admitted are the Ingresses with at least one host or default backend in
+	// force, on standby or not, sorted. Read only.
+	Admitted []types.NamespacedName
 
 	// What the table in force counts in, sorted by name. Those that a new table
 	// does not use any more are not listed: they live on only as long as a
@@ -174,6 +179,7 @@ func (t *Translator) rebuild(o *Objects) *route.Table {
 		t: t, services: t.services, global: readGlobal(m),
 		clusters: make(map[string]*cluster), stats: make(map[statsKey]*route.RouteStats),
 		policies: make(map[string]*route.Policy), hosts: make(map[string]*virtualHost),
+		admitted: make(map[types.NamespacedName]bool, len(o.Ingresses)),
 	}
 	b.notices = append(b.notices, b.global.notices...)
 	if t.options.ConfigMap != "" && m == nil {
@@ -215,6 +221,7 @@ func (t *Translator) install(b *build, ingresses int) *route.Table {
 			t.last.Routes++
 		}
 	}
+	t.last.Admitted = slices.SortedFunc(maps.Keys(b.admitted), compareNames)
 	t.last.ClusterList = t.clusters.list()
 	t.last.RouteStats = slices.SortedFunc(maps.Values(b.stats), func(a, b *route.RouteStats) int {
 		if c := strings.Compare(a.Host, b.Host); c != 0 {
@@ -239,4 +246,8 @@ func (t *Translator) collect() []Notice {
 		all = sortNotices(all)
 	}
 	return all
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
