@@ -41,6 +41,15 @@ func start(p place, name string, args ...string) (*child, error) {
 	return c, nil
 }
 
+// startSelf runs this program at p.
+func startSelf(p place, args ...string) (*child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return start(p, self, args...)
+}
+
 // stop ends the process and waits for it.
 func (c *child) stop() {
 	if err := c.cmd.Process.Signal(os.Interrupt); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 const haproxyConfig = `global
@@ -17,6 +18,9 @@ defaults
 	timeout http-keep-alive 75s
 	timeout http-request 10s
 	http-reuse always
+	retries 3
+	option redispatch
+	retry-on conn-failure empty-response
 frontend in
 	bind %s backlog 4096
 	use_backend %%[req.hdr(host),lower]
@@ -34,21 +38,35 @@ const haproxyFields = `	unique-id-format %{+X}o%rt%ts%pid%ci%cp
 `
 
 const haproxyBackend = `backend %[3]s
-	server s%[1]d %[2]s pool-max-conn 320
+%[2]s`
+
+const haproxyEndpoint = `	server s%d %s pool-max-conn 320
 `
 
-func (p *proxy) startHAProxy(s *settings) error {
+// writeHAProxy writes the configuration for list and returns its file.
+func (p *proxy) writeHAProxy(s *settings, list []service) (string, error) {
 	front := ""
 	if s.fields {
 		front = haproxyFields
 	}
-	text := fmt.Sprintf(haproxyConfig, p.addr, front+each(s.origin, haproxyBackend))
+	text := fmt.Sprintf(haproxyConfig, p.addr, front+each(list, haproxyBackend, haproxyEndpoint))
 	conf := filepath.Join(s.dir, p.name+".conf")
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+	return conf, os.WriteFile(conf, []byte(text), 0o644)
+}
+
+func (p *proxy) startHAProxy(s *settings) error {
+	conf, err := p.writeHAProxy(s, s.services)
+	if err != nil {
 		return err
 	}
 	s.version[p.name] = firstLine("haproxy", "-v")
-	var err error
-	p.child, err = start(s.place, "haproxy", "-db", "-f", conf)
+	p.change = func(list []service) error {
+		if _, err := p.writeHAProxy(s, list); err != nil {
+			return err
+		}
+		return p.cmd.Process.Signal(syscall.SIGUSR2)
+	}
+	p.children = 1
+	p.child, err = start(s.place, "haproxy", "-W", "-db", "-f", conf)
 	return err
 }

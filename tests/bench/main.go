@@ -33,7 +33,7 @@ func parse(args []string) (options, error) {
 	o := options{weir: map[string]string{}}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	proxies := f.String("proxies", "weir,nginx-4k,nginx-64k,haproxy", "proxies to run, in turn")
-	rowNames := f.String("rows", "", "rows to run: 13B, 100K, hosts, close, one, rate (default all)")
+	rowNames := f.String("rows", "", "rows to run: 13B, 100K, hosts, close, one, rate, churn (default all)")
 	binary := f.String("weir", "bin/weir", "weir binary")
 	a := f.String("weir-a", "", "compare this weir binary with that of -weir-b and with nothing else, unless -proxies is given")
 	b := f.String("weir-b", "", "see -weir-a")
@@ -94,6 +94,9 @@ func run(args []string) (err error) {
 	if len(args) == 1 && args[0] == loadCommand {
 		return loadMain()
 	}
+	if len(args) == 2 && args[0] == backendCommand {
+		return backendMain(args[1])
+	}
 	o, err := parse(args)
 	if err != nil {
 		return err
@@ -125,7 +128,7 @@ func compare(w io.Writer, o options, dir string) error {
 		return err
 	}
 	defer origin.stop()
-	s := &settings{dir: dir, place: o.proxy, origin: origin, fields: o.fields, weir: absolute(o.weir), version: map[string]string{}}
+	s := &settings{dir: dir, place: o.proxy, services: origin.services(), fields: o.fields, weir: absolute(o.weir), version: map[string]string{}}
 	var proxies []*proxy
 	for _, name := range o.proxies {
 		p, err := startProxy(s, name)
@@ -138,6 +141,12 @@ func compare(w io.Writer, o options, dir string) error {
 	header(w, o, s.version)
 	for _, r := range rows {
 		if !slices.Contains(o.rows, r.name) {
+			continue
+		}
+		if r.churn {
+			if err := runChurn(w, r, o, dir, s.weir, s.version); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := runRow(w, r, o, proxies, dir); err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // nginxConfig takes the directory, the proxy's name, the size of its buffers
@@ -43,24 +44,37 @@ const nginxFields = `	proxy_set_header X-Request-ID $request_id;
 	proxy_set_header X-Scheme $scheme;
 `
 
-const nginxServer = `	upstream s%[1]d { server %[2]s; keepalive 320; keepalive_requests 10000; keepalive_timeout 55s; }
+const nginxServer = `	upstream s%[1]d { %[2]skeepalive 320; keepalive_requests 10000; keepalive_timeout 55s; }
 	server { listen LISTEN; server_name %[3]s; location / { proxy_pass http://s%[1]d; } }
 `
 
-func (p *proxy) startNginx(s *settings, bufferKiB int) error {
+const nginxEndpoint = "server %[2]s; "
+
+// writeNginx writes the configuration for list and returns its file.
+func (p *proxy) writeNginx(s *settings, bufferKiB int, list []service) (string, error) {
 	fields := ""
 	if s.fields {
 		fields = nginxFields
 	}
-	servers := strings.ReplaceAll(each(s.origin, nginxServer), "LISTEN", p.addr.String())
+	servers := strings.ReplaceAll(each(list, nginxServer, nginxEndpoint), "LISTEN", p.addr.String())
 	text := fmt.Sprintf(nginxConfig, s.dir, p.name, bufferKiB, 2*bufferKiB, fields, servers)
 	conf := filepath.Join(s.dir, p.name+".conf")
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
+	return conf, os.WriteFile(conf, []byte(text), 0o644)
+}
+
+func (p *proxy) startNginx(s *settings, bufferKiB int) error {
+	conf, err := p.writeNginx(s, bufferKiB, s.services)
+	if err != nil {
 		return err
 	}
 	s.version[p.name] = firstLine("nginx", "-v")
 	p.children = 1
-	var err error
+	p.change = func(list []service) error {
+		if _, err := p.writeNginx(s, bufferKiB, list); err != nil {
+			return err
+		}
+		return p.cmd.Process.Signal(syscall.SIGHUP)
+	}
 	p.child, err = start(s.place, "nginx", "-c", conf)
 	return err
 }

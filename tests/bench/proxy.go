@@ -19,6 +19,10 @@ type proxy struct {
 	pids []int // of all its processes
 
 	children int // how many processes it starts
+
+	// change puts other services in force, by a reload where the proxy knows no
+	// other way.
+	change func([]service) error
 }
 
 // cpu returns the CPU time that the proxy's processes have used.
@@ -49,12 +53,12 @@ func (p *proxy) rss() (int64, error) {
 
 // settings are what the proxies have in common.
 type settings struct {
-	dir     string // for their files
-	place   place  // of the proxies
-	origin  *origin
-	fields  bool              // the others add the X- fields that Weir adds
-	weir    map[string]string // binary of each proxy that is a weir
-	version map[string]string // filled as they start
+	dir      string // for their files
+	place    place  // of the proxies
+	services []service
+	fields   bool              // the others add the X- fields that Weir adds
+	weir     map[string]string // binary of each proxy that is a weir
+	version  map[string]string // filled as they start
 }
 
 // startProxy starts the proxy name: nginx-4k, nginx-64k, haproxy or a key of
@@ -121,15 +125,19 @@ func (p *proxy) startWeir(s *settings, binary string) error {
 	if err := os.Mkdir(dir.Path, 0o755); err != nil {
 		return err
 	}
-	objects := []rig.Object{rig.Class()}
-	for i := range maxHosts() {
-		name := fmt.Sprintf("s%d", i)
-		objects = append(objects, rig.Svc("default", name, s.origin.endpoint(i))...)
-		objects = append(objects, rig.Ingress("default", name, rig.R(hostName(i), "/", "Prefix", name)))
+	put := func(list []service) error {
+		objects := []rig.Object{rig.Class()}
+		for i, v := range list {
+			name := fmt.Sprintf("s%d", i)
+			objects = append(objects, rig.Svc("default", name, v.endpoints...)...)
+			objects = append(objects, rig.Ingress("default", name, rig.R(v.host, "/", "Prefix", name)))
+		}
+		return dir.Put(objects...)
 	}
-	if err := dir.Put(objects...); err != nil {
+	if err := put(s.services); err != nil {
 		return err
 	}
+	p.change = put
 	admin, err := rig.FreeAddr(rig.Loopback)
 	if err != nil {
 		return err
@@ -149,12 +157,31 @@ func maxHosts() int {
 	return n
 }
 
-// each writes format once for every service, with its number, endpoint and
-// host.
-func each(o *origin, format string) string {
-	var b strings.Builder
+// service is what a host leads to.
+type service struct {
+	host      string
+	endpoints []netip.AddrPort
+}
+
+// services returns that of each host, with one endpoint.
+func (o *origin) services() []service {
+	var list []service
 	for i := range maxHosts() {
-		fmt.Fprintf(&b, format, i, o.endpoint(i), hostName(i))
+		list = append(list, service{hostName(i), []netip.AddrPort{o.endpoint(i)}})
+	}
+	return list
+}
+
+// each writes format once for every service, with its number, its endpoints,
+// each in endpointFormat, and its host.
+func each(list []service, format, endpointFormat string) string {
+	var b strings.Builder
+	for i, s := range list {
+		var endpoints strings.Builder
+		for n, e := range s.endpoints {
+			fmt.Fprintf(&endpoints, endpointFormat, n, e)
+		}
+		fmt.Fprintf(&b, format, i, &endpoints, s.host)
 	}
 	return b.String()
 }

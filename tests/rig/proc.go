@@ -25,23 +25,47 @@ func CPUTime(pid int) (time.Duration, error) {
 // CPUTicks returns user and system time of pid from /proc/PID/stat, in units of
 // 10 ms.
 func CPUTicks(pid int) (user, system time.Duration, err error) {
-	path := fmt.Sprintf("/proc/%d/stat", pid)
-	b, err := os.ReadFile(path)
+	fields, err := stat(pid)
 	if err != nil {
 		return 0, 0, err
 	}
+	return ticks(fields[11]), ticks(fields[12]), nil
+}
+
+// stat returns the fields of /proc/PID/stat behind the name; those up to the times
+// are there.
+func stat(pid int) ([]string, error) {
+	path := fmt.Sprintf("/proc/%d/stat", pid)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
 	text := string(b)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 13 {
-		return 0, 0, fmt.Errorf("read %s: %d fields", path, len(fields))
+	if len(fields) < 15 {
+		return nil, fmt.Errorf("read %s: %d fields", path, len(fields))
 	}
-	u, errU := strconv.ParseInt(fields[11], 10, 64)
-	s, errS := strconv.ParseInt(fields[12], 10, 64)
-	if errU != nil || errS != nil {
-		return 0, 0, fmt.Errorf("read %s: times %q %q", path, fields[11], fields[12])
+	return fields, nil
+}
+
+// ticks turns a time of /proc/PID/stat into a duration: USER_HZ is 100 on every
+// Linux.
+func ticks(text string) time.Duration {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic("rig: the kernel says that a time is " + text)
 	}
-	const tick = 10 * time.Millisecond // USER_HZ is 100 on every Linux
-	return time.Duration(u) * tick, time.Duration(s) * tick, nil
+	return time.Duration(n) * 10 * time.Millisecond
+}
+
+// EndedCPUTicks returns the CPU time of the processes that pid started and waited
+// for, in units of 10 ms.
+func EndedCPUTicks(pid int) (time.Duration, error) {
+	fields, err := stat(pid)
+	if err != nil {
+		return 0, err
+	}
+	return ticks(fields[13]) + ticks(fields[14]), nil
 }
 
 // RSS returns the resident memory of pid in bytes.

@@ -21,6 +21,7 @@ type conn struct {
 	inBody  bool
 
 	complete bool // in close mode: the answer is there, the FIN is not
+	last     bool // the answer says that the connection closes behind it
 }
 
 // open connects c anew; the request follows when the connection stands.
@@ -58,6 +59,11 @@ func (l *loop) reopen(c *conn) error {
 // fail counts an error and starts the connection anew.
 func (l *loop) fail(c *conn) error {
 	l.result.Errors++
+	return l.replace(c)
+}
+
+// replace starts a connection anew that may be free.
+func (l *loop) replace(c *conn) error {
 	for i, f := range l.free {
 		if f == c {
 			l.free = append(l.free[:i], l.free[i+1:]...)
@@ -73,7 +79,7 @@ func (l *loop) fail(c *conn) error {
 func (l *loop) send(c *conn, due time.Time) {
 	request := l.requests[l.next]
 	l.next = (l.next + 1) % len(l.requests)
-	c.since, c.running, c.inBody, c.head = due, true, false, c.head[:0]
+	c.since, c.running, c.inBody, c.last, c.head = due, true, false, false, c.head[:0]
 	if n, err := unix.Write(c.fd, request); err != nil || n != len(request) {
 		unix.Shutdown(c.fd, unix.SHUT_RDWR)
 	}
@@ -105,6 +111,8 @@ func (l *loop) ready(c *conn, events uint32) error {
 			continue
 		case n == 0 && err == nil && c.complete:
 			return l.finish(c)
+		case n == 0 && err == nil && !c.running: // the proxy may close what is idle
+			return l.replace(c)
 		case err != nil || n == 0 || c.complete:
 			return l.fail(c)
 		}
@@ -128,7 +136,7 @@ func (l *loop) finish(c *conn) error {
 	l.result.Requests++
 	c.running = false
 	switch {
-	case l.plan.Close:
+	case l.plan.Close || c.last:
 		return l.reopen(c)
 	case l.plan.Rate == 0:
 		l.send(c, time.Now())
@@ -155,6 +163,7 @@ func (l *loop) take(c *conn, b []byte) (done, ok bool) {
 			return false, false
 		}
 		c.inBody, c.missing = true, length
+		c.last = bytes.Contains(bytes.ToLower(c.head[:end+2]), []byte("\r\nconnection: close\r\n"))
 		b = c.head[end+4:]
 	}
 	c.missing -= int64(len(b))
