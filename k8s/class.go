@@ -11,6 +11,9 @@ import (
 // DefaultControllers are the controllers of IngressClasses that Weir serves.
 var DefaultControllers = []string{"weir.io/ingress", "k8s.io/ingress-nginx"}
 
+// classAnnotation is the old way to name a class.
+const classAnnotation = "kubernetes.io/ingress.class"
+
 // classAnnotations are the values of the old class annotation that mean a
 // controller although no IngressClass of that name exists.
 var classAnnotations = map[string]string{"weir": "weir.io/ingress", "nginx": "k8s.io/ingress-nginx"}
@@ -69,7 +72,7 @@ func (c *classes) of(i *networkingv1.Ingress) (m membership, warning string) {
 		name = *i.Spec.IngressClassName
 	}
 	// The annotation wins over the field (Ingress API, spec.ingressClassName).
-	if old, ok := i.Annotations["kubernetes.io/ingress.class"]; ok && old != "" {
+	if old, ok := i.Annotations[classAnnotation]; ok && old != "" {
 		if name != "" && name != old {
 			warning = fmt.Sprintf("ingressClassName %q is overruled by the annotation kubernetes.io/ingress.class: %q", name, old)
 		}
@@ -95,4 +98,14 @@ func (c *classes) of(i *networkingv1.Ingress) (m membership, warning string) {
 		return foreign, ""
 	}
 	return ours, warning
+}
+
+// Serves returns what tells whether an Ingress is one that o serves, given all
+// classes.
+func (o Options) Serves(byName map[string]*networkingv1.IngressClass) func(*networkingv1.Ingress) bool {
+	c := newClasses(o, byName)
+	return func(i *networkingv1.Ingress) bool {
+		m, _ := c.of(i)
+		return m == ours && o.watches(i.Namespace)
+	}
 }

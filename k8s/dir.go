@@ -187,6 +187,6 @@ func (o *Objects) clone() *Objects {
 	return &Objects{
 		Ingresses: maps.Clone(o.Ingresses), IngressClasses: maps.Clone(o.IngressClasses), Services: maps.Clone(o.Services),
 		EndpointSlices: maps.Clone(o.EndpointSlices), ConfigMaps: maps.Clone(o.ConfigMaps), Secrets: maps.Clone(o.Secrets),
-		origin: maps.Clone(o.origin),
+		Node: o.Node, origin: maps.Clone(o.origin),
 	}
 }

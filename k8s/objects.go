@@ -20,6 +20,9 @@ type Objects struct {
 	ConfigMaps     map[types.NamespacedName]*corev1.ConfigMap
 	Secrets        map[types.NamespacedName]*corev1.Secret
 
+	// Node is the node that the agent runs on; nil if it is not known.
+	Node *corev1.Node
+
 	// origin says where in which file an object stands; nil for other sources.
 	origin map[ref]position
 }

@@ -42,6 +42,11 @@ var table = map[string]allowed{
 		project: []string{"l7/route"},
 		others:  []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/yaml", "golang.org/x/sys/unix"},
 	},
+	"k8s/watch": {
+		why:     "it brings objects from an API server: a file more in k8s would bring client-go to all who translate",
+		project: []string{"k8s"},
+		others:  []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
+	},
 	"l7": {
 		why:     "the data path knows neither Kubernetes nor BPF",
 		project: []string{"l7/route", "l7/http1", "l7/upstream"},

@@ -1,0 +1,81 @@
+package watch
+
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// objectName reports whether an object can have the name: users write it, and it
+// becomes part of a request.
+func objectName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+
+// visible reports whether this installation may see what is in a namespace.
+func (s *store) visible(namespace string) bool {
+	return !s.selector || s.tables[namespaceKind][key{Name: namespace}] != nil
+}
+
+// reclassify decides anew which Ingresses are ours.
+func (s *store) reclassify() {
+	classes := make(map[string]*networkingv1.IngressClass, len(s.tables[classKind]))
+	for k, e := range s.tables[classKind] {
+		classes[k.Name] = e.object.(*networkingv1.IngressClass)
+	}
+	s.serves = s.options.Serves(classes)
+	for _, e := range s.tables[ingressKind] {
+		s.count(e, true)
+	}
+}
+
+// count makes what e names count if e is there and ours, else not.
+func (s *store) count(e *entry, there bool) {
+	if e == nil {
+		return
+	}
+	if there {
+		i := e.object.(*networkingv1.Ingress)
+		there = s.visible(i.Namespace) && s.serves(i)
+	}
+	if e.counts == there {
+		return
+	}
+	e.counts = there
+	for _, k := range e.names.services {
+		s.countService(k, there)
+	}
+	for _, k := range e.names.secrets {
+		s.countSecret(k, there)
+	}
+}
+
+// countSecret notes that one more Ingress names a Secret, or one less.
+func (s *store) countSecret(k key, more bool) {
+	if more {
+		s.secrets[k]++
+		s.recounted = s.recounted || s.secrets[k] == 1
+		return
+	}
+	if s.secrets[k]--; s.secrets[k] == 0 {
+		delete(s.secrets, k)
+		s.recounted = true
+	}
+}
+
+// countService notes that one more Ingress leads to a Service, or one less. The
+// slices of those that none leads to are kept packed.
+func (s *store) countService(k key, more bool) {
+	if more {
+		if s.services[k]++; s.services[k] == 1 {
+			for _, e := range s.byService[k] {
+				e.slice()
+			}
+		}
+		return
+	}
+	if s.services[k]--; s.services[k] > 0 {
+		return
+	}
+	delete(s.services, k)
+	for _, e := range s.byService[k] {
+		e.object = nil
+	}
+}
