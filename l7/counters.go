@@ -82,6 +82,7 @@ func (w *Worker) stats() WorkerStats {
 		AcceptPaused:  c.acceptPaused.Load(),
 		Evicted:       c.evicted.Load(),
 		BufferBytes:   c.buffered.Load(),
+		TakeOver:      durations(&w.takeover.delays),
 		LastTurnMilli: time.Now().UnixMilli() - (time.Since(w.epoch).Milliseconds() - c.lastTurn.Load()),
 	}
 }

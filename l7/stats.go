@@ -12,13 +12,14 @@ type WorkerStats struct {
 	Requests      uint64
 	Turns         uint64 // of the event loop
 	Events        uint64
-	BytesIn       uint64 // from clients
-	BytesOut      uint64 // to clients
-	LogDropped    uint64 // access log lines lost because the writer lagged
-	AcceptPaused  uint64 // times that accepting stopped because descriptors ran short
-	Evicted       uint64 // idle connections to endpoints that made way because descriptors ran short
-	BufferBytes   uint64 // held by the worker's buffers now
-	LastTurnMilli int64  // Unix time of the last turn, ms
+	BytesIn       uint64    // from clients
+	BytesOut      uint64    // to clients
+	LogDropped    uint64    // access log lines lost because the writer lagged
+	AcceptPaused  uint64    // times that accepting stopped because descriptors ran short
+	Evicted       uint64    // idle connections to endpoints that made way because descriptors ran short
+	BufferBytes   uint64    // held by the worker's buffers now
+	LastTurnMilli int64     // Unix time of the last turn, ms
+	TakeOver      Durations // from Measure's seen until the worker had taken the change over
 }
 
 // Stats is what a Server has done so far.

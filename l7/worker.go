@@ -31,8 +31,8 @@ type slot struct {
 	h   handler
 }
 
-// Worker is one event loop. All its fields but counters, wake and inbox belong to
-// its goroutine.
+// Worker is one event loop. All its fields but counters, takeover and wakeUp belong
+// to its goroutine.
 type Worker struct {
 	server *Server
 	id     int
@@ -92,6 +92,7 @@ type Worker struct {
 	refusedSince bool // local.refused or local.unmatched changed this turn
 
 	counters counters
+	takeover takeover
 	wakeUp   atomic.Bool // a wake-up is on its way
 }
 
@@ -186,6 +187,8 @@ func (h wakeHandler) event(uint32) {
 	if w.server.draining.Load() && !w.draining {
 		w.startDrain()
 	}
+	seen := w.takeover.begin()
 	w.clusters.Follow(w.peerChanged)
+	w.takeover.end(seen, w.epoch)
 	w.acceptNow()
 }
