@@ -24,6 +24,7 @@ const index = `Weir, node agent
 /debug/table     hosts, routes, clusters and endpoints in force (JSON)
 /debug/workers   counters of the data path (JSON)
 /debug/notices   what is wrong with objects and files (JSON)
+/debug/source    what was read from the API server (JSON)
 /debug/pprof/    profiles of the Go runtime
 `
 
@@ -51,6 +52,7 @@ func (a *admin) handler() http.Handler {
 	mux.HandleFunc("/debug/table", a.table)
 	mux.HandleFunc("/debug/workers", a.workers)
 	mux.HandleFunc("/debug/notices", a.notices)
+	mux.HandleFunc("/debug/source", a.source)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -80,7 +82,7 @@ func (a *admin) readyz(w http.ResponseWriter, _ *http.Request) {
 	case a.state.draining.Load():
 		text(w, http.StatusServiceUnavailable, "draining\n")
 	case !a.state.ready.Load():
-		text(w, http.StatusServiceUnavailable, "waiting for the first full table\n")
+		text(w, http.StatusServiceUnavailable, "waiting for the first full table\n"+a.state.missing())
 	default:
 		text(w, http.StatusOK, "ready\n")
 	}

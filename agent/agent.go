@@ -30,9 +30,11 @@ type agent struct {
 	config Config
 	server *l7.Server
 	source source
-	tables *tables
-	state  *state
-	log    *logFile // nil: no access log
+	// sourceName is where its objects are, for errors.
+	sourceName string
+	tables     *tables
+	state      *state
+	log        *logFile // nil: no access log
 }
 
 // Run serves until ctx ends, then drains; it returns nil after a drain, even one
@@ -59,7 +61,7 @@ func Run(ctx context.Context, config Config) (err error) {
 	if a.log != nil {
 		defer func() { err = errors.Join(err, a.log.close()) }()
 	}
-	if a.source, err = k8s.NewDir(config.Manifests, config.Logger); err != nil {
+	if err = a.openSource(); err != nil {
 		return err
 	}
 	adminListener, err := listenAdmin(config)
@@ -76,7 +78,7 @@ func Run(ctx context.Context, config Config) (err error) {
 		}
 		return err
 	}
-	a.tables = newTables(config.Objects, a.server, a.state, config.Logger)
+	a.tables = newTables(a.config.Objects, a.server, a.state, config.Logger)
 	return a.run(ctx, adminListener)
 }
 
@@ -193,7 +195,7 @@ func (a *agent) follow(ctx context.Context) error {
 		if err == nil {
 			err = errors.New("ended by itself")
 		}
-		err = fmt.Errorf("read objects from %s: %w", a.config.Manifests, err)
+		err = fmt.Errorf("read objects from %s: %w", a.sourceName, err)
 		if !a.tables.started() {
 			return err
 		}

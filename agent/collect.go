@@ -33,6 +33,10 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		collectWorker(out, strconv.Itoa(i), w)
 	}
 	collectTable(out, s, c.state.inForce.Load())
+	collectDelays(out, c.state, s)
+	if c.state.watch != nil {
+		collectWatch(out, c.state.watch())
+	}
 }
 
 func (c *collector) collectAgent(out sink) {
@@ -114,6 +118,10 @@ type sink struct{ ch chan<- prometheus.Metric }
 
 func (s sink) counter(d *prometheus.Desc, n uint64, labels ...string) {
 	s.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+}
+
+func (s sink) histogram(d *prometheus.Desc, v l7.Durations, labels ...string) {
+	s.ch <- constHistogram(d, v, labels...)
 }
 
 func (s sink) gauge(d *prometheus.Desc, v float64, labels ...string) {

@@ -15,7 +15,8 @@ import (
 // set; the zero value of the limits and of the other durations means the default
 // of package l7.
 type Config struct {
-	Manifests string      // directory of Kubernetes objects
+	Manifests string      // directory of Kubernetes objects; or else
+	Kube      *Kube       // the API server that has them
 	Objects   k8s.Options // which objects count; Workers and AllowLoopback are set by Run
 
 	HTTPAddresses []netip.AddrPort // at least one
@@ -54,8 +55,8 @@ type Addresses struct {
 // complete returns c with defaults filled in. system is where /proc and /sys
 // are.
 func (c Config) complete(system System) (Config, error) {
-	if c.Manifests == "" {
-		return c, fmt.Errorf("no directory of manifests")
+	if (c.Manifests == "") == (c.Kube == nil) {
+		return c, fmt.Errorf("want either a directory of manifests or an API server")
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -72,7 +73,7 @@ func (c Config) complete(system System) (Config, error) {
 		c.Workers = n
 	}
 	c.Objects.Workers = c.Workers
-	c.Objects.AllowLoopback = true // files come from who runs the agent, not from a tenant
+	c.Objects.AllowLoopback = c.Kube == nil // files come from who runs the agent, not from a tenant
 	return c, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/k8s"
+	"github.com/weirproxy/weir/k8s/watch"
 	"github.com/weirproxy/weir/l7"
 	"github.com/weirproxy/weir/l7/route"
 )
@@ -145,6 +146,14 @@ func (a *admin) notices(w http.ResponseWriter, _ *http.Request) {
 		list = f.notices
 	}
 	a.json(w, noticeViews(list))
+}
+
+func (a *admin) source(w http.ResponseWriter, _ *http.Request) {
+	kinds := []watch.KindStats{}
+	if a.state.watch != nil {
+		kinds = a.state.watch().Kinds
+	}
+	a.json(w, kinds)
 }
 
 // json answers v. Fields marshal without error; a client that went away is no

@@ -75,6 +75,23 @@ var (
 	mSourceErrors = define("weir_source_errors_total",
 		"Times that the source of objects broke and was read anew.")
 
+	mInForce = define("weir_change_in_force_seconds",
+		"Time from the first event of a change to its being in force for every request that follows: endpoints, or a table of objects.", "change")
+	mTakeOver = define("weir_change_takeover_seconds",
+		"The same until a worker has been woken and has acted on it, counted by each worker: by then its next pick is from the new endpoints.")
+	mWatchObjects = define("weir_watch_objects",
+		"Objects kept of a kind.", "kind")
+	mWatchEvents = define("weir_watch_events_total",
+		"Objects that watches told of.", "kind")
+	mWatchSyncs = define("weir_watch_syncs_total",
+		"Times that all objects were read: at the start, and when the API server no longer knew what was missed.", "kind")
+	mWatchErrors = define("weir_watch_errors_total",
+		"Failed or broken lists and watches.", "kind")
+	mWatchSynced = define("weir_watch_synced",
+		"1 once all objects of a kind were read.", "kind")
+	mWatchAge = define("weir_watch_in_step_age_seconds",
+		"Time since a kind was known to be in step; an API server tells about once a minute.", "kind")
+
 	mReady = define("weir_agent_ready",
 		"1 while /readyz answers 200.")
 	mDraining = define("weir_agent_draining",

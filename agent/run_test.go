@@ -276,7 +276,7 @@ func TestRunFailsWhereItCannotStart(t *testing.T) {
 		says string // in the text
 	}{
 		{"no directory", func(c *Config) { c.Manifests = filepath.Join(c.Manifests, "none") }, os.ErrNotExist, "none"},
-		{"no manifests", func(c *Config) { c.Manifests = "" }, nil, "no directory of manifests"},
+		{"no manifests", func(c *Config) { c.Manifests = "" }, nil, "either a directory of manifests"},
 		{"http address taken", func(c *Config) { c.HTTPAddresses = []netip.AddrPort{busy} }, syscall.EADDRINUSE, busy.String()},
 		{"admin address taken", func(c *Config) { c.AdminAddress = busy }, syscall.EADDRINUSE, "admin server"},
 		{"access log in no directory", func(c *Config) { c.AccessLog, c.AccessLogFile = "json", "/nonexistent/x/log" }, os.ErrNotExist, "access log"},

@@ -42,7 +42,7 @@ func once(_ context.Context, changed func(k8s.Change)) error {
 
 func TestASourceThatBreaksAtFirstIsAnError(t *testing.T) {
 	s := new(state)
-	a := &agent{config: Config{Manifests: "/m", Logger: discard()}, state: s, source: &script{runs: []func(context.Context, func(k8s.Change)) error{broken}},
+	a := &agent{config: Config{Logger: discard()}, sourceName: "/m", state: s, source: &script{runs: []func(context.Context, func(k8s.Change)) error{broken}},
 		tables: newTables(k8s.Options{Workers: 1}, idlePath(), s, discard())}
 	if err := a.follow(t.Context()); err == nil || !strings.Contains(err.Error(), "/m: it broke") {
 		t.Errorf("follow = %v, want the source's error", err)

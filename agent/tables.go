@@ -1,12 +1,15 @@
 package agent
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/weirproxy/weir/k8s"
+	"github.com/weirproxy/weir/k8s/watch"
 	"github.com/weirproxy/weir/l7/route"
 )
 
@@ -18,6 +21,8 @@ type state struct {
 	inForce      atomic.Pointer[inForce] // nil before the first table
 	updates      atomic.Uint64           // sets of objects applied
 	sourceErrors atomic.Uint64
+	delays       delays
+	watch        func() watch.Stats // nil without an API server
 }
 
 // inForce is what the workers serve from. It is immutable, but for the counters
@@ -29,10 +34,30 @@ type inForce struct {
 	since      time.Time     // of the last new table
 }
 
+// missing says what a source has not read yet, a line for each kind.
+func (s *state) missing() string {
+	if s.watch == nil {
+		return ""
+	}
+	var out strings.Builder
+	for _, k := range s.watch().Kinds {
+		if k.Synced {
+			continue
+		}
+		fmt.Fprintf(&out, "%s is not read yet", k.Kind)
+		if k.Failure != "" {
+			fmt.Fprintf(&out, ": %s", k.Failure)
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
 // dataPath is the part of l7.Server that takes changes.
 type dataPath interface {
 	SetTable(*route.Table)
 	EndpointsChanged()
+	Measure(seen time.Time)
 }
 
 // tables brings sets of objects to the data path. Only first and started are for
@@ -73,6 +98,10 @@ func (t *tables) apply(c k8s.Change) {
 	}
 	noticed := t.takeNotices(next, before, c)
 	fresh := next.Table != nil
+	measured := before != nil && (fresh || next.EndpointsChanged > 0) && !c.Seen.IsZero()
+	if measured {
+		t.path.Measure(c.Seen)
+	}
 	switch {
 	case fresh:
 		t.path.SetTable(next.Table)
@@ -86,6 +115,9 @@ func (t *tables) apply(c k8s.Change) {
 	}
 	if fresh || next.EndpointsChanged > 0 {
 		t.path.EndpointsChanged()
+	}
+	if measured {
+		t.state.delays.observe(c)
 	}
 	t.state.inForce.Store(next)
 	t.state.updates.Add(1)

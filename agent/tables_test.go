@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirproxy/weir/k8s"
 	"github.com/weirproxy/weir/l7/route"
@@ -75,8 +76,9 @@ func load(t *testing.T, dir string) k8s.Change {
 
 // recorder notes the calls that a data path gets.
 type recorder struct {
-	calls  []string
-	onCall func()
+	calls    []string
+	measured int // calls of Measure
+	onCall   func()
 }
 
 func (r *recorder) SetTable(t *route.Table) {
@@ -88,6 +90,8 @@ func (r *recorder) EndpointsChanged() {
 	r.calls = append(r.calls, "endpoints")
 	r.onCall()
 }
+
+func (r *recorder) Measure(time.Time) { r.measured++ }
 
 func TestTablesTellTheDataPathWhatChanged(t *testing.T) {
 	dir := t.TempDir()

@@ -26,6 +26,7 @@ type Options struct {
 	ConfigMap         string   // "namespace/name" of the global settings; "" none
 	SharedHosts       bool     // hosts don't belong to the namespace that claimed them first
 	AllowLoopback     bool     // endpoints on loopback addresses are used
+	NodeName          string   // the node that the agent runs on; "" unknown
 }
 
 // Result is what one Apply changed and what is in force after it.

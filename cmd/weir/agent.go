@@ -18,6 +18,7 @@ import (
 type agentOptions struct {
 	config              agent.Config
 	source              string
+	kube                agent.Kube
 	logLevel, logFormat string
 	requestID           bool
 }
@@ -78,11 +79,10 @@ func both(port uint16) []netip.AddrPort {
 
 // check refuses what contradicts or has no effect.
 func (o *agentOptions) check(c *cli.Context) error {
+	if err := o.checkSource(); err != nil {
+		return err
+	}
 	switch {
-	case o.source == "kube":
-		return usagef("--source kube: this version can't watch the Kubernetes API yet; give --source dir with --manifests DIR")
-	case o.config.Manifests == "":
-		return usagef("no source of objects: give --manifests DIR")
 	case c.IsSet("fountain-mark") && o.config.AcceptPolicy != "fountain":
 		return usagef("--fountain-mark %d has no effect with --accept-policy %s; want --accept-policy fountain",
 			o.config.FountainMark, o.config.AcceptPolicy)
@@ -98,6 +98,42 @@ func (o *agentOptions) check(c *cli.Context) error {
 		return err
 	}
 	return o.checkAddresses()
+}
+
+// checkSource decides where objects come from and refuses what has no effect there.
+func (o *agentOptions) checkSource() error {
+	pod := agent.InCluster()
+	switch {
+	case o.source != "":
+	case o.config.Manifests != "":
+		o.source = "dir"
+	case o.kube.Kubeconfig != "" || pod:
+		o.source = "kube"
+	default:
+		return usagef("no source of objects: give --manifests DIR, or --kubeconfig FILE")
+	}
+	const text = "--%s has no effect with --source %s; want --source %s"
+	if o.source == "kube" {
+		switch {
+		case o.config.Manifests != "":
+			return usagef(text, "manifests", "kube", "dir")
+		case o.kube.Kubeconfig == "" && !pod:
+			return usagef("--source kube: this is not a pod; give --kubeconfig FILE")
+		}
+		o.config.Kube = &o.kube
+		return nil
+	}
+	for _, f := range []struct{ flag, value string }{
+		{"kubeconfig", o.kube.Kubeconfig}, {"ingress-selector", o.kube.IngressSelector}, {"namespace-selector", o.kube.NamespaceSelector},
+	} {
+		if f.value != "" {
+			return usagef(text, f.flag, "dir", "kube")
+		}
+	}
+	if o.config.Manifests == "" {
+		return usagef("--source dir: give --manifests DIR")
+	}
+	return nil
 }
 
 // checkConnections refuses fewer connections than workers: each holds at least one.

@@ -12,12 +12,18 @@ import (
 	"github.com/weirproxy/weir/agent"
 )
 
-// parse returns the options of an agent's command line.
+// parse returns the options of the command line of an agent with a directory.
 func parse(t *testing.T, args ...string) *agentOptions {
+	t.Helper()
+	return parseAll(t, append([]string{"--manifests", "/m"}, args...)...)
+}
+
+// parseAll returns the options of an agent's command line.
+func parseAll(t *testing.T, args ...string) *agentOptions {
 	t.Helper()
 	o := defaultOptions()
 	app := &cli.App{Name: "weir", Flags: o.flags(), Action: o.check}
-	if err := app.Run(append([]string{"weir", "--manifests", "/m"}, args...)); err != nil {
+	if err := app.Run(append([]string{"weir"}, args...)); err != nil {
 		t.Fatalf("%q: %v", args, err)
 	}
 	return o
@@ -32,6 +38,7 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 		}
 		return out
 	}
+	kube := []string{"--kubeconfig", "/k"}
 	rows := map[string]struct {
 		value string
 		more  []string // other arguments that it needs
@@ -39,6 +46,9 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 	}{
 		"manifests":                   {"/other", nil, func(c *agent.Config) { c.Manifests = "/other" }},
 		"source":                      {"dir", nil, nil},
+		"kubeconfig":                  {"/other", kube, func(c *agent.Config) { c.Kube.Kubeconfig = "/other" }},
+		"ingress-selector":            {"a=b,c", kube, func(c *agent.Config) { c.Kube.IngressSelector = "a=b,c" }},
+		"namespace-selector":          {"a!=b", kube, func(c *agent.Config) { c.Kube.NamespaceSelector = "a!=b" }},
 		"ingress-class":               {"edge", nil, func(c *agent.Config) { c.Objects.IngressClass = "edge" }},
 		"controller-class":            {"a.io/x,b.io/y", nil, func(c *agent.Config) { c.Objects.ControllerClasses = []string{"a.io/x", "b.io/y"} }},
 		"watch-ingress-without-class": {"true", nil, func(c *agent.Config) { c.Objects.WatchWithoutClass = true }},
@@ -90,7 +100,11 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 			continue
 		}
 		delete(rows, flag)
-		want := parse(t).config
+		parse := parse
+		if len(row.more) > 0 && row.more[0] == kube[0] {
+			parse = parseAll // there is either a directory or an API server
+		}
+		want := parse(t, row.more...).config
 		if row.want != nil {
 			row.want(&want)
 		}
@@ -99,8 +113,8 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 			t.Errorf("--%s=%s: configuration\n%+v\nwant\n%+v", flag, row.value, got, want)
 		}
 		variable := env(flag)[0]
-		if flag == "manifests" {
-			continue // parse gives it on the command line, which wins
+		if flag == "manifests" || flag == "kubeconfig" {
+			continue // it is on the command line already, which wins
 		}
 		t.Run(variable, func(t *testing.T) {
 			t.Setenv(variable, row.value)
@@ -111,6 +125,40 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 	}
 	for flag := range rows {
 		t.Errorf("this test has a row for --%s, which is not a flag", flag)
+	}
+}
+
+// What there is to read from decides where it is read, unless --source does.
+func TestTheSourceFollowsFromWhatIsGiven(t *testing.T) {
+	pod := func(t *testing.T) {
+		t.Setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+		t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	}
+	for _, tt := range []struct {
+		name string
+		pod  bool
+		args []string
+		want string // source and kubeconfig or directory
+	}{
+		{"directory", false, []string{"--manifests", "/m"}, "dir /m"},
+		{"kubeconfig", false, []string{"--kubeconfig", "/k"}, "kube /k"},
+		{"pod", true, nil, "kube "},
+		{"directory in a pod", true, []string{"--manifests", "/m"}, "dir /m"},
+		{"said in a pod", true, []string{"--source", "kube"}, "kube "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.pod {
+				pod(t)
+			}
+			o := parseAll(t, tt.args...)
+			got := o.source + " " + o.config.Manifests
+			if o.config.Kube != nil {
+				got += o.config.Kube.Kubeconfig
+			}
+			if got != tt.want {
+				t.Errorf("agent %q: source %q, want %q", tt.args, got, tt.want)
+			}
+		})
 	}
 }
 

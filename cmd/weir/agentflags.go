@@ -4,14 +4,18 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/weirproxy/weir/agent"
 )
 
 // flags returns the agent's flags, bound to o.
 func (o *agentOptions) flags() []cli.Flag {
 	all := []cli.Flag{
 		value(groupObjects, "source", choice{to: &o.source, words: []string{"dir", "kube"}},
-			"where objects come from: dir, a directory (the default). kube, the Kubernetes API, comes in a later version"),
+			"where objects come from: dir, the directory --manifests; kube, an API server (default: dir with --manifests, "+
+				"kube with --kubeconfig or in a pod)"),
 	}
+	all = append(all, o.kubeFlags()...)
 	all = append(all, objectFlags(&o.config)...)
 	all = append(all, o.listenFlags()...)
 	all = append(all, o.workerFlags()...)
@@ -19,6 +23,17 @@ func (o *agentOptions) flags() []cli.Flag {
 	all = append(all, o.upstreamFlags()...)
 	all = append(all, o.forwardFlags()...)
 	return append(all, o.logFlags()...)
+}
+
+func (o *agentOptions) kubeFlags() []cli.Flag {
+	return []cli.Flag{
+		value(groupObjects, "kubeconfig", name{to: &o.kube.Kubeconfig},
+			"`FILE` that says where the API server is and who Weir is there (default: as a pod does)"),
+		value(groupObjects, "ingress-selector", name{to: &o.kube.IngressSelector, check: agent.CheckSelector},
+			"see only Ingresses whose labels match `SELECTOR`, as team=a,tier!=test; with the source kube"),
+		value(groupObjects, "namespace-selector", name{to: &o.kube.NamespaceSelector, check: agent.CheckSelector},
+			"see only Ingresses in namespaces whose labels match `SELECTOR`; with the source kube"),
+	}
 }
 
 func (o *agentOptions) listenFlags() []cli.Flag {

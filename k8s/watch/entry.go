@@ -28,9 +28,10 @@ type entry struct {
 	uid    types.UID
 	digest [sha256.Size]byte // of object without status; not of slices
 
-	status networkingv1.IngressLoadBalancerStatus // Ingress: kept out of object
-	names  names                                  // Ingress: the other objects that it names
-	counts bool                                   // Ingress: names are counted
+	status  networkingv1.IngressLoadBalancerStatus // Ingress: kept out of object
+	names   names                                  // Ingress: the other objects that it names
+	version string                                 // Ingress: the resource version
+	counts  bool                                   // Ingress: names are counted
 
 	packed  []byte // EndpointSlice
 	service key    // EndpointSlice: that it belongs to
@@ -40,11 +41,11 @@ type entry struct {
 type names struct{ services, secrets []key }
 
 // pack returns the entry of a trimmed object, which becomes the entry's own.
-func pack(o metav1.Object) (*entry, error) {
+func pack(o metav1.Object, version string) (*entry, error) {
 	e := &entry{uid: o.GetUID()}
 	if i, ok := o.(*networkingv1.Ingress); ok {
 		e.status, i.Status = i.Status.LoadBalancer, networkingv1.IngressStatus{}
-		e.names = namesOf(i)
+		e.names, e.version = namesOf(i), version
 	}
 	wire, err := encode(o)
 	if err != nil {
@@ -128,9 +129,11 @@ func addName(list []key, namespace, name string) []key {
 	return append(list, k)
 }
 
-// reference returns how an Event names the object of e.
+// reference returns how an Event names the object of e; only that of an Ingress has a
+// resource version.
 func (k *kind) reference(at key, e *entry) corev1.ObjectReference {
 	return corev1.ObjectReference{
 		Kind: k.name, APIVersion: k.group.String(), Namespace: at.Namespace, Name: at.Name, UID: e.uid,
+		ResourceVersion: e.version,
 	}
 }

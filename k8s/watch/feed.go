@@ -116,7 +116,7 @@ func (f *feed) read(o runtime.Object) (key, *entry, string, error) {
 	if !f.kind.trim(o) || m.GetName() == "" || version == "" {
 		return key{}, nil, "", fmt.Errorf("the API server sent a %T without name or version for a %s", o, f.kind.name)
 	}
-	e, err := pack(m)
+	e, err := pack(m, version)
 	return keyOf(m), e, version, err
 }
 

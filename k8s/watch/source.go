@@ -60,8 +60,8 @@ func New(c Config) (*Source, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	for what, selector := range map[string]string{"ingress": c.IngressSelector, "namespace": c.NamespaceSelector} {
-		if _, err := labels.Parse(selector); err != nil {
-			return nil, fmt.Errorf("%s selector %q: %w", what, selector, err)
+		if err := CheckSelector(selector); err != nil {
+			return nil, fmt.Errorf("%s selector: %w", what, err)
 		}
 	}
 	clients, err := newClients(c.API, c.Agent)
@@ -79,6 +79,14 @@ func New(c Config) (*Source, error) {
 		s.store.open(f)
 	}
 	return s, nil
+}
+
+// CheckSelector says what is wrong with a selector of labels, nil if nothing is.
+func CheckSelector(s string) error {
+	if _, err := labels.Parse(s); err != nil {
+		return fmt.Errorf("want labels as team=a,tier!=test,zone in (a,b): %w", err)
+	}
+	return nil
 }
 
 func (s *Source) newFeed(k *kind, x scope) *feed {
@@ -101,8 +109,8 @@ func (s *Source) Run(ctx context.Context, changed func(k8s.Change)) error {
 }
 
 // Ingress returns the addresses that the status of an Ingress has, and how an
-// Event names it; ok is false if it does not exist or is not visible. Any
-// goroutine may call it.
+// Event names it, with the resource version that was seen last; ok is false if it
+// does not exist or is not visible. Any goroutine may call it.
 func (s *Source) Ingress(k types.NamespacedName) (status networkingv1.IngressLoadBalancerStatus, ref corev1.ObjectReference, ok bool) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -111,6 +119,20 @@ func (s *Source) Ingress(k types.NamespacedName) (status networkingv1.IngressLoa
 		return status, ref, false
 	}
 	return e.status, ingressKind.reference(k, e), true
+}
+
+// Ingresses returns the names of all that are visible, ours or not. Any goroutine
+// may call it.
+func (s *Source) Ingresses() []types.NamespacedName {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	out := make([]types.NamespacedName, 0, len(s.store.tables[ingressKind]))
+	for k := range s.store.tables[ingressKind] {
+		if s.store.visible(k.Namespace) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // Reference returns how an Event names an object; ok is false if it is not known

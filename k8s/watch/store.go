@@ -116,7 +116,7 @@ func (s *store) set(kind *kind, k key, e *entry, at time.Time) (statusOnly bool)
 	old := s.tables[kind][k]
 	if old != nil && old.same(e) {
 		statusOnly = !sameStatus(old.status, e.status)
-		old.status = e.status
+		old.status, old.version = e.status, e.version
 		return statusOnly
 	}
 	s.tables[kind][k] = e
