@@ -47,6 +47,11 @@ var table = map[string]allowed{
 		project: []string{"k8s"},
 		others:  []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"},
 	},
+	"k8s/report": {
+		why:     "it writes statuses and Events to the API server; what about, package k8s says",
+		project: []string{"k8s"},
+		others:  []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "golang.org/x/time"},
+	},
 	"l7": {
 		why:     "the data path knows neither Kubernetes nor BPF",
 		project: []string{"l7/route", "l7/http1", "l7/upstream"},
