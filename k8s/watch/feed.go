@@ -25,11 +25,10 @@ type feed struct {
 	silence time.Duration // silenceMax, but in tests
 
 	// owned by the goroutine of run
-	version  string // that the store has; "" none: all has to be read
-	listOnly bool   // the server can't stream what there is
-	stale    bool   // the server does not know the version that the store has
-	pause    pause
-	said     time.Time // when its failure was logged last, zero if it works
+	version string // that the store has; "" none: all has to be read
+	stale   bool   // the server does not know the version that the store has
+	pause   pause
+	said    time.Time // when its failure was logged last, zero if it works
 }
 
 // run follows the scope until ctx ends.

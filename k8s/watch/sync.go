@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,7 +16,8 @@ import (
 const pageSize = 500
 
 // sync puts all there is into the store at once, however many answers that takes,
-// and returns the watch that goes on from there, if the server streams, else nil.
+// and returns the watch that goes on from there, if the server streams, else nil:
+// then a watch is to be opened.
 func (f *feed) sync(ctx context.Context) (*stream, error) {
 	if f.gate != nil {
 		select {
@@ -25,20 +27,24 @@ func (f *feed) sync(ctx context.Context) (*stream, error) {
 			return nil, ctx.Err()
 		}
 	}
-	if !f.listOnly {
-		s, err := f.stream(ctx)
-		if err == nil || !unsupported(err) {
-			return s, err
-		}
-		f.listOnly = true
+	s, err := f.stream(ctx)
+	if err == nil || ctx.Err() != nil || !listHelps(err) {
+		return s, err
 	}
 	return nil, f.list(ctx)
 }
 
-// unsupported reports whether err may mean that the server does not stream what
-// there is: it is older than Kubernetes 1.32 or was told not to.
-func unsupported(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
+// listHelps reports whether a list may bring what a stream did not. A server that
+// can't stream, for its own age or etcd's, says so in several ways.
+func listHelps(err error) bool {
+	switch {
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsTooManyRequests(err):
+		return false
+	case errors.Is(err, errEnded), errors.Is(err, errSilent):
+		return true
+	}
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer)
 }
 
 // stream reads all there is from a watch, up to the bookmark that ends it.
