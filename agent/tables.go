@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/k8s"
+	"github.com/weirproxy/weir/k8s/report"
 	"github.com/weirproxy/weir/k8s/watch"
 	"github.com/weirproxy/weir/l7/route"
 )
@@ -22,7 +23,8 @@ type state struct {
 	updates      atomic.Uint64           // sets of objects applied
 	sourceErrors atomic.Uint64
 	delays       delays
-	watch        func() watch.Stats // nil without an API server
+	watch        func() watch.Stats  // nil without an API server
+	report       func() report.Stats // nil likewise
 }
 
 // inForce is what the workers serve from. It is immutable, but for the counters
@@ -69,7 +71,8 @@ type tables struct {
 	logger     *slog.Logger
 	log        noticeLog
 	ofSource   []k8s.Notice
-	first      chan struct{} // closed when the first table is in force
+	first      chan struct{}    // closed when the first table is in force
+	reporter   *report.Reporter // nil: nothing is reported
 }
 
 func newTables(o k8s.Options, path dataPath, s *state, logger *slog.Logger) *tables {
@@ -96,29 +99,13 @@ func (t *tables) apply(c k8s.Change) {
 	} else {
 		next.Result = t.translator.ApplySlices(c.Slices)
 	}
-	noticed := t.takeNotices(next, before, c)
-	fresh := next.Table != nil
-	measured := before != nil && (fresh || next.EndpointsChanged > 0) && !c.Seen.IsZero()
-	if measured {
-		t.path.Measure(c.Seen)
-	}
-	switch {
-	case fresh:
-		t.path.SetTable(next.Table)
-		next.since = time.Now()
-		next.built = next.since.Sub(start)
-	case before != nil:
-		next.Table, next.since, next.built = before.Table, before.since, before.built
-	default:
+	if before == nil && next.Table == nil {
 		t.logger.Error("the first set of objects gave no table")
 		return
 	}
-	if fresh || next.EndpointsChanged > 0 {
-		t.path.EndpointsChanged()
-	}
-	if measured {
-		t.state.delays.observe(c)
-	}
+	noticed := t.takeNotices(next, before, c)
+	fresh := next.Table != nil
+	t.publish(next, before, c, start)
 	t.state.inForce.Store(next)
 	t.state.updates.Add(1)
 	if noticed {
@@ -132,6 +119,32 @@ func (t *tables) apply(c k8s.Change) {
 	}
 	if before == nil {
 		close(t.first)
+	}
+}
+
+// publish hands what c changed to the data path and completes next. Endpoints are
+// in force already.
+func (t *tables) publish(next, before *inForce, c k8s.Change, start time.Time) {
+	fresh := next.Table != nil
+	if !fresh {
+		next.Table, next.since, next.built = before.Table, before.since, before.built
+		if next.EndpointsChanged == 0 {
+			return
+		}
+	}
+	measured := before != nil && !c.Seen.IsZero()
+	now := time.Now()
+	if measured {
+		t.path.Measure(c.Seen)
+	}
+	if fresh {
+		t.path.SetTable(next.Table)
+		now = time.Now()
+		next.since, next.built = now, now.Sub(start)
+	}
+	t.path.EndpointsChanged()
+	if measured {
+		t.state.delays.observe(c, now)
 	}
 }
 

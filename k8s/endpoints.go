@@ -95,7 +95,7 @@ type merged struct {
 }
 
 // refresh sets the endpoints of c from the slices and reports a change.
-func (x *sliceIndex) refresh(c *cluster, loopback bool) bool {
+func (x *sliceIndex) refresh(c *cluster, loopback bool, g *reserved) bool {
 	c.notices, c.stale = nil, false
 	if !c.known {
 		return c.SetEndpoints(nil, nil)
@@ -108,19 +108,45 @@ func (x *sliceIndex) refresh(c *cluster, loopback bool) bool {
 	all := merged{make(map[netip.AddrPort]int, count), make([]state, 0, count)}
 	ports := 0
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		ports += c.merge(named[name], &all, loopback)
+		ports += c.merge(named[name], &all, loopback, g)
 	}
 	if len(named) == 0 {
 		c.notices = append(c.notices, Notice{Severity: Warning, Kind: "Service", Namespace: c.service.Namespace, Name: c.service.Name,
 			Reason: "NoEndpointSlice", Message: "it has no EndpointSlice: requests answer 503 until there is one",
 			Remedy: "give an EndpointSlice the label " + discoveryv1.LabelServiceName + ": " + c.service.Name})
 	} else if ports == 0 {
+		effect := "requests answer 503"
+		if held := x.hold(c, &all, g); held > 0 {
+			effect = fmt.Sprintf("%d endpoints from before stay in use", held)
+		}
 		c.notices = append(c.notices, Notice{Severity: Warning, Kind: "Service", Namespace: c.service.Namespace, Name: c.service.Name,
 			Field: "spec.ports", Reason: "NoSlicePort",
-			Message: fmt.Sprintf("none of its EndpointSlices has a TCP port named %q: requests answer 503", c.port),
+			Message: fmt.Sprintf("none of its EndpointSlices has a TCP port named %q: %s", c.port, effect),
 			Remedy:  "name the port alike in the Service and in its EndpointSlices"})
 	}
 	return c.SetEndpoints(all.split())
+}
+
+// hold adds to all the endpoints of c in force whose addresses the slices still
+// list, and returns their number. When a port of a Service is renamed, its slices
+// follow some time later, or are heard of first: the pods are the same.
+func (x *sliceIndex) hold(c *cluster, all *merged, g *reserved) (held int) {
+	listed := make(map[string]*discoveryv1.Endpoint)
+	for _, s := range x.byService[c.service] {
+		for n := range s.Endpoints {
+			for _, text := range s.Endpoints[n].Addresses {
+				listed[text] = &s.Endpoints[n]
+			}
+		}
+	}
+	set := c.Endpoints()
+	for _, e := range slices.Concat(set.Active, set.Draining) {
+		if now := listed[e.Addr.Addr().String()]; now != nil && g.check(e.Addr) == nil {
+			all.add(e.Addr, now)
+			held++
+		}
+	}
+	return held
 }
 
 // split tells which endpoints take requests: the ready ones, or, if none is,
@@ -146,7 +172,7 @@ func (m *merged) split() (active, draining []route.Endpoint) {
 
 // merge adds what s lists for the cluster's port and returns the number of ports
 // of that name.
-func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, loopback bool) (ports int) {
+func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, loopback bool, g *reserved) (ports int) {
 	note := func(severity Severity, field, reason, message string) {
 		c.notices = append(c.notices, Notice{Severity: severity, Kind: "EndpointSlice", Namespace: s.Namespace, Name: s.Name,
 			Field: field, Reason: reason, Message: message})
@@ -173,7 +199,12 @@ func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, loopback boo
 					note(Error, fmt.Sprintf("endpoints[%d].addresses", n), "InvalidAddress", fmt.Sprintf("address %q %v: it is left out", text, err))
 					continue
 				}
-				into.add(netip.AddrPortFrom(addr, uint16(*p.Port)), e)
+				at := netip.AddrPortFrom(addr, uint16(*p.Port))
+				if err := g.check(at); err != nil {
+					note(Error, fmt.Sprintf("endpoints[%d].addresses", n), "RefusedAddress", fmt.Sprintf("%s %v: it is left out", at, err))
+					continue
+				}
+				into.add(at, e)
 			}
 		}
 	}

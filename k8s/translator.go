@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -27,6 +28,12 @@ type Options struct {
 	SharedHosts       bool     // hosts don't belong to the namespace that claimed them first
 	AllowLoopback     bool     // endpoints on loopback addresses are used
 	NodeName          string   // the node that the agent runs on; "" unknown
+
+	// What no endpoint may be, besides loopback, link-local and the like: the API
+	// servers, and on the node's addresses the kubelet's ports and NodePorts.
+	APIServers    []netip.AddrPort
+	NodeAddresses []netip.Addr
+	NodePorts     []uint16
 }
 
 // Result is what one Apply changed and what is in force after it.
@@ -65,6 +72,8 @@ type Translator struct {
 	services  map[types.NamespacedName]*corev1.Service
 	configMap *corev1.ConfigMap
 	slices    *sliceIndex
+	node      *corev1.Node
+	reserved  reserved
 
 	// What it made of it.
 	read     map[types.NamespacedName]*ingress
@@ -97,16 +106,14 @@ func (t *Translator) Apply(o *Objects) Result {
 	changed := t.slices.update(o.EndpointSlices)
 	moved := !maps.Equal(t.origin, o.origin)
 	t.origin = o.origin
+	t.node = o.Node
+	t.keepReserved()
 	var table *route.Table
 	rebuild := t.version == 0 || !t.sameRouting(o)
 	if rebuild {
 		table = t.rebuild(o)
 	}
-	var stale []*cluster
-	if rebuild {
-		stale = t.clusters.stale()
-	}
-	return t.follow(table, stale, changed, rebuild || moved)
+	return t.follow(table, t.clusters.stale(), changed, rebuild || moved)
 }
 
 // ApplySlices brings clusters in step at once with EndpointSlices that changed
@@ -118,7 +125,25 @@ func (t *Translator) ApplySlices(slices map[types.NamespacedName]*discoveryv1.En
 	for key, s := range slices {
 		t.slices.replace(key, s, changed)
 	}
-	return t.follow(nil, nil, changed, false)
+	var stale []*cluster
+	if changed[apiService] && t.keepReserved() {
+		stale = t.clusters.stale()
+	}
+	return t.follow(nil, stale, changed, false)
+}
+
+// keepReserved brings what is reserved in step and reports whether it changed: then every
+// cluster is stale.
+func (t *Translator) keepReserved() bool {
+	g := newReserved(t.options, t.node, t.slices.byService[apiService])
+	if g.same(t.reserved) {
+		return false
+	}
+	t.reserved = g
+	for _, c := range t.clusters.byName {
+		c.stale = true
+	}
+	return true
 }
 
 // follow refreshes the clusters in stale and those of the Services in changed.
@@ -126,7 +151,7 @@ func (t *Translator) ApplySlices(slices map[types.NamespacedName]*discoveryv1.En
 func (t *Translator) follow(table *route.Table, stale []*cluster, changed map[types.NamespacedName]bool, notices bool) Result {
 	endpoints := 0
 	refresh := func(c *cluster) {
-		if t.slices.refresh(c, t.options.AllowLoopback) {
+		if t.slices.refresh(c, t.options.AllowLoopback, &t.reserved) {
 			endpoints++
 		}
 		notices = notices || len(c.notices) != 0 || t.noted[c]
