@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirproxy/weir/tests/pods"
 	"github.com/weirproxy/weir/tests/rig"
 )
 
@@ -29,12 +30,12 @@ func (c *churn) publish(others map[*pod]phase) {
 	for _, p := range c.pods {
 		switch others[p] {
 		case ready:
-			list = append(list, rig.Ready(p.addr.String())...)
+			list = append(list, rig.Ready(p.Addr.String())...)
 		case terminating:
-			list = append(list, rig.Endpoint{IP: p.addr.String(), Ready: new(false), Serving: new(true), Terminating: new(true)})
+			list = append(list, rig.Endpoint{IP: p.Addr.String(), Ready: new(false), Serving: new(true), Terminating: new(true)})
 		}
 	}
-	slice := rig.Slice("t1", "s-1", "s", "", port, list...)
+	slice := rig.Slice("t1", "s-1", "s", "", pods.Port, list...)
 	if c.agent != nil {
 		c.agent.Put(slice)
 		return
@@ -113,15 +114,15 @@ func unplugThenRemove(c *churn, p *pod) {
 func TestBackendsComeAndGoWithoutAFailedRequest(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		network network
+		network pods.Network
 		how     leave
 		posts   bool
 	}{
-		{"killed before removal", bridged, killThenRemove, true},
-		{"removed before killed", bridged, removeThenKill, false},
-		{"terminating, then killed", bridged, terminateThenKill, false},
-		{"unplugged from a bridge", bridged, unplugThenRemove, true},
-		{"unplugged from a route", routed, unplugThenRemove, true},
+		{"killed before removal", pods.Bridged, killThenRemove, true},
+		{"removed before killed", pods.Bridged, removeThenKill, false},
+		{"terminating, then killed", pods.Bridged, terminateThenKill, false},
+		{"unplugged from a bridge", pods.Bridged, unplugThenRemove, true},
+		{"unplugged from a route", pods.Routed, unplugThenRemove, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &churn{node: newNode(t, c.network)}

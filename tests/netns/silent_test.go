@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weirproxy/weir/tests/pods"
 	"github.com/weirproxy/weir/tests/rig"
 )
 
@@ -11,7 +12,7 @@ import (
 // connections to it wait for requests. Its kernel acknowledges nothing, which is
 // told from a slow answer long before a node is declared dead.
 func TestASilentPodIsLeftBeforeItsSliceKnows(t *testing.T) {
-	c := &churn{node: newNode(t, bridged)}
+	c := &churn{node: newNode(t, pods.Bridged)}
 	c.grow(4)
 	load := (&rig.Pulse{Addr: c.agent.Addr, Host: "a.test", Target: "/", Rate: 300,
 		Methods: []string{"GET", "PUT"}, Within: 5 * time.Second}).Start()

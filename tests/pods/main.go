@@ -1,10 +1,9 @@
-// Package netns tests what needs pods with a network of their own.
-//
-// The test binary starts itself again in a new network namespace: the node. In
-// it run the agent and the load. Each pod is a process that does nothing but
-// hold a further namespace, as the pause container does, and a backend in it.
-// All namespaces end with their processes, and these with the tests.
-package netns
+// Package pods runs pods on this machine: each is a process that does nothing but
+// hold a network namespace, as the pause container does, and others that run in
+// it. The node is a namespace too: that of the test binary, which Main starts again
+// in one of its own. All namespaces end with their processes, and these with the
+// tests.
+package pods
 
 import (
 	"errors"
@@ -18,25 +17,28 @@ import (
 	"github.com/weirproxy/weir/tests/rig"
 )
 
-// What this binary does besides testing, by the value of WEIR_NETNS.
+// What a test binary does, by the value of WEIR_POD.
 const (
-	mode        = "WEIR_NETNS"
-	modeNode    = "node"    // run the tests: this is the node's namespace
-	modePause   = "pause"   // hold a pod's namespace
-	modeBackend = "backend" // serve, see backend_test.go
-	modeNot     = "not"     // tests can't run, WEIR_NETNS_WHY says why
-	why         = "WEIR_NETNS_WHY"
+	mode      = "WEIR_POD"
+	modeNode  = "node"  // run the tests: this is the node's namespace
+	modePause = "pause" // hold a pod's namespace
+	modeServe = "serve" // be the backend of a pod, see Serve
+	modeNot   = "not"   // tests can't run, WEIR_POD_WHY says why
+	why       = "WEIR_POD_WHY"
 )
 
-func TestMain(m *testing.M) {
+// Main is for TestMain of a package whose tests need a node. prepare runs before in
+// the namespace that the binary was started in, for what a node can't do, such as
+// reaching a module proxy; its error ends the run.
+func Main(m *testing.M, prepare func() error) {
 	switch os.Getenv(mode) {
 	case modePause:
 		end := make(chan os.Signal, 1)
 		signal.Notify(end, syscall.SIGTERM)
 		<-end
 		os.Exit(0)
-	case modeBackend:
-		serveBackend()
+	case modeServe:
+		serve()
 	case modeNode, modeNot:
 		os.Exit(m.Run())
 	}
@@ -44,12 +46,15 @@ func TestMain(m *testing.M) {
 		os.Setenv(why, "needs root")
 		os.Exit(m.Run())
 	}
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	os.Exit(again())
 }
 
 // again runs this binary as the node and returns its exit code.
 func again() int {
-	// The binary is built here: the node can't reach a module proxy.
 	binary, err := rig.Build()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -79,24 +84,16 @@ func again() int {
 	return 1
 }
 
-// needNode skips the test if it does not run in a namespace of its own; with
+// Need skips the test if it does not run in a namespace of its own; with
 // WEIR_REQUIRE_ROOT=1 that is a failure.
-func needNode(t *testing.T) {
+func Need(t testing.TB) {
 	t.Helper()
 	reason := os.Getenv(why)
 	switch {
 	case reason == "" && os.Getenv(mode) == modeNode:
 	case os.Getenv("WEIR_REQUIRE_ROOT") == "1":
-		t.Fatalf("namespace tests can't run: %s", reason)
+		t.Fatalf("tests with network namespaces can't run: %s", reason)
 	default:
-		t.Skipf("namespace tests can't run: %s", reason)
-	}
-}
-
-// ip runs the ip command.
-func ip(t testing.TB, args ...string) {
-	t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		t.Fatalf("ip %v: %v: %s", args, err, out)
+		t.Skipf("tests with network namespaces can't run: %s", reason)
 	}
 }
