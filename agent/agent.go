@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weirproxy/weir/k8s"
+	"github.com/weirproxy/weir/k8s/report"
 	"github.com/weirproxy/weir/l7"
 )
 
@@ -33,6 +34,8 @@ type agent struct {
 	// sourceName is where its objects are, for errors.
 	sourceName string
 	tables     *tables
+	reporter   *report.Reporter // nil without an API server
+	view       report.View      // of the source, for the reporter
 	state      *state
 	log        *logFile // nil: no access log
 }
@@ -79,6 +82,7 @@ func Run(ctx context.Context, config Config) (err error) {
 		return err
 	}
 	a.tables = newTables(a.config.Objects, a.server, a.state, config.Logger)
+	a.tables.reporter = a.reporter
 	return a.run(ctx, adminListener)
 }
 
@@ -128,7 +132,9 @@ func (a *agent) run(ctx context.Context, adminListener net.Listener) error {
 			}
 		})
 	}
+	reported := a.startReport(serving)
 	err := a.serve(serving, addresses)
+	reported()
 	stop()
 	helpers.Wait()
 	if err == nil && ctx.Err() == nil {
@@ -170,6 +176,9 @@ func (a *agent) listen(ctx context.Context) {
 			kill = nil
 			a.config.Logger.Warn("ended before the drain was over")
 			a.server.Kill()
+			if a.reporter != nil {
+				a.reporter.Kill()
+			}
 		case <-a.config.Reopen:
 			if a.log == nil {
 				continue

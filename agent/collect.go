@@ -36,6 +36,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	collectDelays(out, c.state, s)
 	if c.state.watch != nil {
 		collectWatch(out, c.state.watch())
+		collectReport(out, c.state.report())
 	}
 }
 

@@ -92,6 +92,27 @@ var (
 	mWatchAge = define("weir_watch_in_step_age_seconds",
 		"Time since a kind was known to be in step; an API server tells about once a minute.", "kind")
 
+	mReportLeading = define("weir_report_leading",
+		"1 while this agent writes statuses and Events.")
+	mReportAddresses = define("weir_report_addresses",
+		"Addresses that statuses are to have; 0 where another agent leads.")
+	mStatusWrites = define("weir_report_status_writes_total",
+		"Statuses of Ingresses written.")
+	mStatusRemovals = define("weir_report_status_removals_total",
+		"Statuses emptied: their Ingress is no longer served, or the last agent ended.")
+	mStatusConflicts = define("weir_report_status_conflicts_total",
+		"Writes tried again because the Ingress had changed.")
+	mStatusErrors = define("weir_report_status_errors_total",
+		"Writes that were refused or not answered; they are tried again.")
+	mEventsWanted = define("weir_report_events",
+		"Notices in force that have an Event or are to get one; 0 where another agent leads.")
+	mEventsSent = define("weir_report_events_sent_total",
+		"Events created or observed again.")
+	mEventsDelayed = define("weir_report_events_delayed_total",
+		"Times that an Event was put off because its object had had many.")
+	mEventErrors = define("weir_report_event_errors_total",
+		"Events that were refused or not answered; they are tried again.")
+
 	mReady = define("weir_agent_ready",
 		"1 while /readyz answers 200.")
 	mDraining = define("weir_agent_draining",

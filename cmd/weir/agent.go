@@ -50,6 +50,8 @@ func agentCommand() *cli.Command {
 // defaultOptions are what --help shows as defaults.
 func defaultOptions() *agentOptions {
 	o := &agentOptions{logLevel: "info", logFormat: "text", requestID: true}
+	r := &o.kube.Reporting
+	r.Status, r.ClearAtEnd, r.Rate, r.Lease = true, true, 20, "weir"
 	c := &o.config
 	c.HTTPAddresses = both(80)
 	c.AdminAddress = netip.MustParseAddrPort("127.0.0.1:9901")
@@ -94,6 +96,9 @@ func (o *agentOptions) check(c *cli.Context) error {
 			byteText(o.config.Limits.LineBytesMax), byteText(o.config.Limits.HeadBytesMax))
 	}
 	o.config.Forwarded.NoRequestID = !o.requestID
+	if err := o.checkStatus(c); err != nil {
+		return err
+	}
 	if err := o.checkConnections(); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ func (o *agentOptions) flags() []cli.Flag {
 	all = append(all, o.clientFlags()...)
 	all = append(all, o.upstreamFlags()...)
 	all = append(all, o.forwardFlags()...)
+	all = append(all, o.statusFlags()...)
 	return append(all, o.logFlags()...)
 }
 

@@ -16,6 +16,7 @@ const (
 	groupClient  = "Limits of the client's side:"
 	groupUp      = "Limits of the endpoints' side:"
 	groupForward = "Forwarded header fields:"
+	groupStatus  = "Status and Events, with the source kube:"
 	groupLog     = "Logs:"
 )
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/weirproxy/weir/agent"
 )
 
 // list is a flag that may be given several times; in the environment variable
@@ -136,6 +138,19 @@ func words(to *[]string) *values {
 			return nil
 		},
 	}
+}
+
+// published parses addresses for the status of Ingresses into to.
+func published(to *[]string) *values {
+	v := words(to)
+	add := v.parse
+	v.parse = func(s string) error {
+		if agent.CheckAddress(s) != nil {
+			return fmt.Errorf("want an IP address or a host name")
+		}
+		return add(s)
+	}
+	return v
 }
 
 // fields parses header fields into to; they may hold commas.

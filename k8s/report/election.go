@@ -54,19 +54,20 @@ func newElection(a api, key types.NamespacedName, identity string, log *complain
 // run calls lead whenever this agent leads, until ctx ends; lead's term ends when
 // the Lease is lost, and lead must return then, or some time after ctx ended.
 // One that does not lead when ctx ends leads once more if the Lease is free and
-// last says that nobody else is left to do what is to be done at the end.
-func (e *election) run(ctx context.Context, lead func(ctx, term context.Context), last func() bool) {
+// last says that nobody else is left to do what is to be done at the end. The end
+// of alive ends everything at once.
+func (e *election) run(ctx, alive context.Context, lead func(ctx, term context.Context), last func() bool) {
 	for e.campaign(ctx) {
-		e.term(ctx, lead)
+		e.term(ctx, alive, lead)
 		if ctx.Err() != nil {
 			return
 		}
 	}
 	if last() {
-		final, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
+		final, cancel := context.WithTimeout(alive, leaseTimeout)
 		defer cancel()
 		if won, err := e.look(final, false); won && err == nil {
-			e.term(ctx, lead)
+			e.term(ctx, alive, lead)
 		}
 	}
 }
@@ -170,10 +171,10 @@ func (e *election) fill(l *coordinationv1.Lease) {
 }
 
 // term leads until the Lease is lost or lead returns, then gives it up.
-func (e *election) term(ctx context.Context, lead func(ctx, term context.Context)) {
+func (e *election) term(ctx, alive context.Context, lead func(ctx, term context.Context)) {
 	e.leading.Store(true)
 	e.log.logger.Info("leads: writes statuses and Events", "lease", e.key.String(), "identity", e.identity)
-	term, lose := context.WithCancel(context.WithoutCancel(ctx))
+	term, lose := context.WithCancel(alive)
 	defer lose()
 	done := make(chan struct{})
 	go func() {
@@ -185,7 +186,7 @@ func (e *election) term(ctx context.Context, lead func(ctx, term context.Context
 	e.leading.Store(false)
 	<-done
 	if kept {
-		e.release(context.WithoutCancel(ctx))
+		e.release(alive)
 	} else {
 		e.log.logger.Warn("leads no more: the Lease could not be renewed or was taken", "lease", e.key.String())
 	}

@@ -55,9 +55,9 @@ func newPresence(a api, c *Config, log *complaints) *presence {
 	return p
 }
 
-// run tells that the agent is there until ctx ends, then that it leaves. told is
-// called with the addresses whenever they were looked up.
-func (p *presence) run(ctx context.Context, told func([]string)) {
+// run tells that the agent is there until ctx ends, then, if alive does not end,
+// that it leaves. told is called with the addresses whenever they were looked up.
+func (p *presence) run(ctx, alive context.Context, told func([]string)) {
 	failures := 0
 	for ctx.Err() == nil {
 		err := p.tell(ctx, false, told)
@@ -76,7 +76,7 @@ func (p *presence) run(ctx context.Context, told func([]string)) {
 	if p.lease == nil {
 		return
 	}
-	if err := p.tell(context.WithoutCancel(ctx), true, told); err != nil {
+	if err := p.tell(alive, true, told); err != nil {
 		p.log.failed("tell that this agent leaves", err)
 	}
 }

@@ -36,6 +36,9 @@ type Reporter struct {
 	told     chan struct{}                 // capacity 1: something of these changed
 	first    chan struct{}                 // closed by the first Set
 	begin    sync.Once
+
+	killed chan struct{} // closed by Kill
+	kill   sync.Once
 }
 
 // New returns a reporter that has written nothing yet. It sends no request.
@@ -61,6 +64,7 @@ func newReporter(c Config, a api) *Reporter {
 		told:       make(chan struct{}, 1),
 		ownTold:    make(chan struct{}, 1),
 		first:      make(chan struct{}),
+		killed:     make(chan struct{}),
 	}
 	r.election = newElection(a, types.NamespacedName{Namespace: c.Namespace, Name: c.Lease}, c.Identity, r.log)
 	r.presence = newPresence(a, &r.config, r.log)
@@ -95,12 +99,15 @@ func (r *Reporter) wake() {
 	}
 }
 
+// Kill ends what Run does after its context has ended. Any goroutine may call it.
+func (r *Reporter) Kill() { r.kill.Do(func() { close(r.killed) }) }
+
 // gather is how long changes are collected before they are looked at.
 const gather = 200 * time.Millisecond
 
 // Run waits for the first Set, then takes part in the election until ctx ends.
 // After that it does what belongs to the end of the agent, which takes up to 30 s
-// and is cut short by nothing, and gives up the lead. The error is always nil:
+// unless Kill cuts it short, and gives up the lead. The error is always nil:
 // trouble with the API server is logged and counted, and what could not be written
 // is tried again.
 func (r *Reporter) Run(ctx context.Context, view View) error {
@@ -110,18 +117,27 @@ func (r *Reporter) Run(ctx context.Context, view View) error {
 	case <-ctx.Done():
 		return nil
 	}
+	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	defer die()
+	go func() {
+		select {
+		case <-r.killed:
+			die()
+		case <-alive.Done():
+		}
+	}()
 	gone := make(chan struct{}) // closed when this agent has said that it leaves
 	go func() {
 		defer close(gone)
 		if r.config.Publish.nodes() || r.clears() {
-			r.presence.run(ctx, r.setOwn)
+			r.presence.run(ctx, alive, r.setOwn)
 		}
 	}()
-	r.election.run(ctx,
+	r.election.run(ctx, alive,
 		func(ctx, term context.Context) { r.lead(ctx, term, gone) },
 		func() bool {
 			<-gone
-			return r.clears() && r.neighbours.alone(context.WithoutCancel(ctx))
+			return r.clears() && r.neighbours.alone(alive)
 		})
 	<-gone
 	return nil
