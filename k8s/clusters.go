@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -20,44 +19,30 @@ type cluster struct {
 	known   bool   // Service and port exist; without, it has no endpoints
 	stale   bool   // its endpoints are still those of other sources
 	notices []Notice
+	hosts   int  // that lead to it
+	listed  bool // it is in the result's list
 }
 
 // refusedCluster is the name of the cluster without endpoints that routes lead
 // to which can't be served as they are meant.
 const refusedCluster = "refused"
 
-// clusters keeps those in force by name.
+// clusters keeps those in force.
 type clusters struct {
 	workers   int
 	byName    map[string]*cluster
 	byService map[types.NamespacedName][]*cluster
 }
 
-// install puts the clusters of a build in force.
-func (c *clusters) install(byName map[string]*cluster) {
-	c.byName = byName
-	c.byService = make(map[types.NamespacedName][]*cluster, len(byName))
-	for _, k := range byName {
-		c.byService[k.service] = append(c.byService[k.service], k)
-	}
+func newClusters(workers int) clusters {
+	return clusters{workers, make(map[string]*cluster), make(map[types.NamespacedName][]*cluster)}
 }
 
-// stale returns the clusters whose endpoints come from elsewhere since they were
-// last refreshed.
-func (c *clusters) stale() (list []*cluster) {
-	for _, k := range c.byName {
-		if k.stale {
-			list = append(list, k)
-		}
-	}
-	return list
-}
-
-// get returns the cluster of b in namespace, new or from before, and puts it
-// into next. problem says why it has no endpoints, if it can't have any.
-func (c *clusters) get(next map[string]*cluster, namespace string, b backend, services map[types.NamespacedName]*corev1.Service) (_ *cluster, problem string) {
+// get returns the cluster of b in namespace, new or from before. problem says why it
+// has no endpoints, if it can't have any.
+func (c *clusters) get(namespace string, b backend, services map[types.NamespacedName]*corev1.Service) (_ *cluster, problem string) {
 	if b.refused {
-		return c.named(next, refusedCluster), ""
+		return c.named(refusedCluster, types.NamespacedName{}), ""
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: b.service}
 	port, problem := findPort(services[key], b)
@@ -73,31 +58,43 @@ func (c *clusters) get(next map[string]*cluster, namespace string, b backend, se
 	if label == "" {
 		label = strconv.Itoa(int(number)) // never a port's name: that has a letter
 	}
-	k := c.named(next, namespace+"/"+b.service+":"+label)
-	if known := problem == ""; k.service != key || k.known != known || k.port != port.Name {
-		k.service, k.known, k.port, k.stale = key, known, port.Name, true
+	k := c.named(namespace+"/"+b.service+":"+label, key)
+	if known := problem == ""; k.known != known || k.port != port.Name {
+		k.known, k.port, k.stale = known, port.Name, true
 	}
 	return k, problem
 }
 
-func (c *clusters) named(next map[string]*cluster, name string) *cluster {
-	k := next[name]
+func (c *clusters) named(name string, service types.NamespacedName) *cluster {
+	k := c.byName[name]
 	if k == nil {
-		if k = c.byName[name]; k == nil {
-			k = &cluster{Cluster: route.NewCluster(name, c.workers)}
+		k = &cluster{Cluster: route.NewCluster(name, c.workers), service: service, stale: true}
+		c.byName[name] = k
+		if name != refusedCluster {
+			c.byService[service] = append(c.byService[service], k)
 		}
-		next[name] = k
 	}
 	return k
 }
 
-// list returns the clusters in force, sorted by name.
-func (c *clusters) list() []*route.Cluster {
-	out := make([]*route.Cluster, 0, len(c.byName))
-	for _, name := range slices.Sorted(maps.Keys(c.byName)) {
-		out = append(out, c.byName[name].Cluster)
+// drop forgets a cluster.
+func (c *clusters) drop(k *cluster) {
+	delete(c.byName, k.Name)
+	rest := slices.DeleteFunc(c.byService[k.service], func(x *cluster) bool { return x == k })
+	if c.byService[k.service] = rest; len(rest) == 0 {
+		delete(c.byService, k.service)
 	}
-	return out
+}
+
+// stale returns the clusters whose endpoints come from elsewhere since they were
+// last refreshed.
+func (c *clusters) stale() (list []*cluster) {
+	for _, k := range c.byName {
+		if k.stale {
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 // findPort returns the port of s that b names. problem is not "" if there is

@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // ingress is what one Ingress asks for, as far as it can be told without any
-// other object. It is immutable.
+// other object. It is immutable but for policy.
 type ingress struct {
 	object *networkingv1.Ingress
 	key    types.NamespacedName
@@ -27,8 +28,11 @@ type ingress struct {
 	settings  string   // overrides as text, equal for equal ones
 	hosts     []string // that its rules name, without duplicates
 	rules     []rule
-	fallback  *backend // spec.defaultBackend
+	byHost    map[string][]int // indices of rules; nil if there are few hosts
+	fallback  *backend         // spec.defaultBackend
 	notices   []Notice
+
+	policy *sharedPolicy // of the translator that serves it
 }
 
 // rule is one path of one host.
@@ -66,6 +70,7 @@ func readIngress(o *networkingv1.Ingress, known *spelling) *ingress {
 	for n := range o.Spec.Rules {
 		i.readRule(&o.Spec.Rules[n], "spec.rules["+strconv.Itoa(n)+"]", rewrite)
 	}
+	i.indexRules()
 	if len(o.Spec.TLS) != 0 {
 		i.note(Info, "spec.tls", "NoTLS", tlsNote, "")
 	}
@@ -73,6 +78,38 @@ func readIngress(o *networkingv1.Ingress, known *spelling) *ingress {
 		i.note(Warning, "spec", "Empty", "neither rules nor a defaultBackend: nothing is served", "add one of them")
 	}
 	return i
+}
+
+// fewHosts is up to how many hosts an Ingress is searched for the rules of one.
+const fewHosts = 8
+
+func (i *ingress) indexRules() {
+	if len(i.hosts) <= fewHosts {
+		return
+	}
+	i.byHost = make(map[string][]int, len(i.hosts))
+	for n := range i.rules {
+		i.byHost[i.rules[n].host] = append(i.byHost[i.rules[n].host], n)
+	}
+}
+
+// rulesOf yields the rules of a host in their order.
+func (i *ingress) rulesOf(host string) iter.Seq[*rule] {
+	return func(yield func(*rule) bool) {
+		if i.byHost != nil {
+			for _, n := range i.byHost[host] {
+				if !yield(&i.rules[n]) {
+					return
+				}
+			}
+			return
+		}
+		for n := range i.rules {
+			if i.rules[n].host == host && !yield(&i.rules[n]) {
+				return
+			}
+		}
+	}
 }
 
 const tlsNote = "this version of Weir does not terminate TLS: the hosts are served over plain HTTP only, without redirect"

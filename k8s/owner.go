@@ -1,9 +1,10 @@
 package k8s
 
-import "fmt"
-
-// claim is what an Ingress does by naming a host.
-type claim struct{ host, namespace string }
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // claims returns the hosts that i claims. An Ingress with nothing but a default
 // backend claims every host that nobody names.
@@ -14,84 +15,89 @@ func (i *ingress) claims() []string {
 	return i.hosts
 }
 
-// owners maps a host to the namespace that it belongs to.
-type owners map[string]string
-
-// claimHosts returns who owns which host, given who owned them before.
+// claimHosts finds out who owns each dirty host, and makes those dirty too that a
+// dirty wildcard covers.
 //
 // An owner stays the owner as long as any of its Ingresses names the host, so a
 // host that is served can't be taken by editing an older object. A free host
-// goes to the oldest claim; list is sorted by age. An exact host under another
-// namespace's wildcard is not free, unless it was there first.
-func claimHosts(before owners, list []*ingress) owners {
-	claimed := make(map[claim]bool, len(list))
-	for _, i := range list {
-		for _, host := range i.claims() {
-			claimed[claim{host, i.key.Namespace}] = true
+// goes to the oldest claim. An exact host under another namespace's wildcard is not
+// free, unless it was there first.
+func (w *work) claimHosts() {
+	t := w.t
+	for _, host := range slices.Collect(maps.Keys(w.dirty)) {
+		for below := range t.below[host] {
+			w.dirty[below] = true
 		}
 	}
-	now := make(owners, len(before))
-	for host, namespace := range before {
-		if claimed[claim{host, namespace}] {
-			now[host] = namespace
-		}
+	if t.options.SharedHosts {
+		return
 	}
-	for _, i := range list {
-		for _, host := range i.claims() {
-			if _, taken := now[host]; taken {
-				continue
+	free := make(map[*ingress]bool) // those that claim a host without owner
+	for host := range w.dirty {
+		s := t.site(host)
+		s.owned = s.owned && s.oldest(s.owner) != nil
+		if !s.owned {
+			for _, i := range s.claims {
+				free[i] = true
 			}
-			if by, covered := now[wildcardOf(host)]; wildcardOf(host) != "" && covered && by != i.key.Namespace {
-				continue
-			}
-			now[host] = i.key.Namespace
 		}
 	}
-	return now
+	for _, i := range slices.SortedFunc(maps.Keys(free), byAge) {
+		for _, host := range i.claims() {
+			if s := t.sites[host]; w.dirty[host] && !s.owned && !t.covered(host, i.key.Namespace) {
+				s.owned, s.owner = true, i.key.Namespace
+			}
+		}
+	}
 }
 
-// allows reports whether namespace may add routes to host; nil owners allow all.
-func (o owners) allows(host, namespace string) bool { return o == nil || o[host] == namespace }
+// covered reports whether host is under a wildcard of another namespace.
+func (t *Translator) covered(host, namespace string) bool {
+	wildcard := wildcardOf(host)
+	if wildcard == "" {
+		return false
+	}
+	s := t.sites[wildcard]
+	return s != nil && s.owned && s.owner != namespace
+}
 
-// refusal returns the notice for i of list, which may not have host.
-func (b *build) refusal(i *ingress, host string, list []*ingress) Notice {
+// oldest returns the oldest Ingress of a namespace that claims the host, nil if none
+// does.
+func (s *site) oldest(namespace string) *ingress {
+	for _, i := range s.claims {
+		if i.key.Namespace == namespace {
+			return i
+		}
+	}
+	return nil
+}
+
+// allows reports whether i may add routes to the host.
+func (b *build) allows(i *ingress) bool {
+	return b.t.options.SharedHosts || b.owned && b.owner == i.key.Namespace
+}
+
+// refusal returns the notice for i, which may not have the host of s.
+func (t *Translator) refusal(i *ingress, s *site) Notice {
 	n := Notice{
 		Severity: Error, Kind: "Ingress", Namespace: i.key.Namespace, Name: i.key.Name,
 		Field: "spec.rules", Reason: "HostAlreadyClaimed",
 		Remedy: "use another host, or move the Ingress to the namespace that owns it",
 	}
-	won := host
-	by, ok := b.owners[host]
+	won := s
 	switch {
-	case host == "":
-		n.Message = fmt.Sprintf("rules without host belong to namespace %q, which claimed them first: they are left out", by)
-	case ok:
-		n.Message = fmt.Sprintf("host %q belongs to namespace %q, which claimed it first: its rules are left out", host, by)
+	case s.host == "":
+		n.Message = fmt.Sprintf("rules without host belong to namespace %q, which claimed them first: they are left out", s.owner)
+	case s.owned:
+		n.Message = fmt.Sprintf("host %q belongs to namespace %q, which claimed it first: its rules are left out", s.host, s.owner)
 	default:
-		won = wildcardOf(host)
-		by = b.owners[won]
-		n.Message = fmt.Sprintf("host %q is covered by %q of namespace %q, which was claimed first: its rules are left out", host, won, by)
+		won = t.sites[wildcardOf(s.host)]
+		n.Message = fmt.Sprintf("host %q is covered by %q of namespace %q, which was claimed first: its rules are left out",
+			s.host, won.host, won.owner)
 	}
-	if b.oldest == nil {
-		b.oldest = oldestClaims(list)
-	}
-	if owner := b.oldest[claim{won, by}]; i.undated || owner != nil && owner.undated {
+	if owner := won.oldest(won.owner); i.undated || owner != nil && owner.undated {
 		n.Message += ". Which was first is told by the times of their files: a restart decides by what these are then"
 		n.Remedy += "; with metadata.creationTimestamp in both the order is sure"
 	}
 	return n
-}
-
-// oldestClaims returns the first of list, which is sorted by age, that makes
-// each claim.
-func oldestClaims(list []*ingress) map[claim]*ingress {
-	oldest := make(map[claim]*ingress)
-	for _, i := range list {
-		for _, host := range i.claims() {
-			if c := (claim{host, i.key.Namespace}); oldest[c] == nil {
-				oldest[c] = i
-			}
-		}
-	}
-	return oldest
 }

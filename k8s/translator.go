@@ -1,12 +1,9 @@
 package k8s
 
 import (
-	"cmp"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -36,7 +33,7 @@ type Options struct {
 	NodePorts     []uint16
 }
 
-// Result is what one Apply changed and what is in force after it.
+// Result is what one change did and what is in force after it.
 type Result struct {
 	Table            *route.Table // nil if routing did not change
 	EndpointsChanged int          // clusters whose endpoints were replaced
@@ -49,7 +46,7 @@ type Result struct {
 	Clusters  int
 
 	// Admitted are the Ingresses with at least one host or default backend in
-	// force, on standby or not, sorted. Read only.
+	// force, standby or not, sorted. Read only.
 	Admitted []types.NamespacedName
 
 	// What the table in force counts in, sorted by name. Those that a new table
@@ -60,60 +57,64 @@ type Result struct {
 	ClusterList []*route.Cluster
 }
 
-// Translator turns sets of objects into tables. It keeps clusters, statistics
-// and the owners of hosts from one Apply to the next. One goroutine at a time
-// may use it.
+// Translator turns sets of objects into tables. What it made of an object stays
+// until the object, or one that it depends on, changes: a change costs what it
+// touches, and comparing the sets. One goroutine at a time may use it.
 type Translator struct {
 	options Options
 
-	// What the last Apply saw.
-	ingresses map[types.NamespacedName]*networkingv1.Ingress
+	// What the last change left.
+	ingresses map[types.NamespacedName]*member
 	classes   map[string]*networkingv1.IngressClass
+	class     *classes // reads classes
 	services  map[types.NamespacedName]*corev1.Service
 	configMap *corev1.ConfigMap
 	slices    *sliceIndex
 	node      *corev1.Node
 	reserved  reserved
+	origin    map[ref]position
 
 	// What it made of it.
-	read     map[types.NamespacedName]*ingress
-	known    spelling
-	owners   owners
-	clusters clusters
-	stats    map[statsKey]*route.RouteStats
-	policies map[string]*route.Policy
-	hosts    []route.VirtualHost
-	base     []Notice          // those that don't come from endpoints, sorted
-	noted    map[*cluster]bool // those whose endpoints have notices
-	origin   map[ref]position  // of the last set
-	last     Result            // without what the last change did
-	version  uint64            // of the last table, 0 = none yet
+	known     spelling
+	global    global
+	ofGlobal  []Notice // about the ConfigMap
+	sites     map[string]*site
+	below     map[string]map[string]bool               // hosts by the wildcard that covers them
+	leading   map[types.NamespacedName]map[string]bool // hosts by the Services that they lead to
+	fallbacks []*ingress                               // those with a default backend, by age
+	policies  policies
+	clusters  clusters
+	admitted  map[types.NamespacedName]int // hosts in force of each Ingress
+	base      []Notice                     // those that don't come from endpoints, sorted, maybe twice
+	noted     map[*cluster]bool            // those whose endpoints have notices
+	table     *route.Table                 // nil before the first
+	last      Result                       // without what the last change did
 }
 
 // NewTranslator returns a translator that has seen nothing yet.
 func NewTranslator(o Options) *Translator {
 	o.Workers = max(o.Workers, 1)
-	return &Translator{options: o, slices: newSliceIndex(), clusters: clusters{workers: o.Workers}, noted: make(map[*cluster]bool)}
+	return &Translator{
+		options: o, ingresses: make(map[types.NamespacedName]*member), slices: newSliceIndex(),
+		sites: make(map[string]*site), below: make(map[string]map[string]bool),
+		leading:  make(map[types.NamespacedName]map[string]bool),
+		policies: make(policies), clusters: newClusters(o.Workers),
+		admitted: make(map[types.NamespacedName]int), noted: make(map[*cluster]bool),
+	}
 }
 
 // Apply brings clusters in step with o at once and returns a new table if
 // routing changed.
 //
-// Objects are compared by pointer: where only EndpointSlices differ from the last
-// call, only the clusters concerned are touched. The first call always returns a
-// table.
+// Objects are compared by pointer: only what depends on changed ones is translated
+// anew. The first call always returns a table.
 func (t *Translator) Apply(o *Objects) Result {
 	changed := t.slices.update(o.EndpointSlices)
 	moved := !maps.Equal(t.origin, o.origin)
-	t.origin = o.origin
-	t.node = o.Node
+	t.origin, t.node = o.origin, o.Node
 	t.keepReserved()
-	var table *route.Table
-	rebuild := t.version == 0 || !t.sameRouting(o)
-	if rebuild {
-		table = t.rebuild(o)
-	}
-	return t.follow(table, t.clusters.stale(), changed, rebuild || moved)
+	table, noticed := t.translate(o)
+	return t.follow(table, t.clusters.stale(), changed, noticed || moved)
 }
 
 // ApplySlices brings clusters in step at once with EndpointSlices that changed
@@ -132,8 +133,8 @@ func (t *Translator) ApplySlices(slices map[types.NamespacedName]*discoveryv1.En
 	return t.follow(nil, stale, changed, false)
 }
 
-// keepReserved brings what is reserved in step and reports whether it changed: then every
-// cluster is stale.
+// keepReserved brings what is reserved in step and reports whether it changed: then
+// every cluster is stale.
 func (t *Translator) keepReserved() bool {
 	g := newReserved(t.options, t.node, t.slices.byService[apiService])
 	if g.same(t.reserved) {
@@ -179,85 +180,6 @@ func (t *Translator) follow(table *route.Table, stale []*cluster, changed map[ty
 	return out
 }
 
-// sameRouting reports whether o has the objects that routing depends on
-// unchanged.
-func (t *Translator) sameRouting(o *Objects) bool {
-	return t.configMap == t.findConfigMap(o) &&
-		maps.Equal(t.ingresses, o.Ingresses) && maps.Equal(t.classes, o.IngressClasses) && maps.Equal(t.services, o.Services)
-}
-
-func (t *Translator) findConfigMap(o *Objects) *corev1.ConfigMap {
-	namespace, name, _ := strings.Cut(t.options.ConfigMap, "/")
-	return o.ConfigMaps[types.NamespacedName{Namespace: namespace, Name: name}]
-}
-
-// rebuild translates everything but endpoints. It returns nil if the table in
-// force routes alike.
-func (t *Translator) rebuild(o *Objects) *route.Table {
-	m := t.findConfigMap(o)
-	if m != t.configMap {
-		t.policies = nil // they are made of it
-	}
-	t.configMap = m
-	t.ingresses, t.classes, t.services = maps.Clone(o.Ingresses), maps.Clone(o.IngressClasses), maps.Clone(o.Services)
-
-	b := &build{
-		t: t, services: t.services, global: readGlobal(m),
-		clusters: make(map[string]*cluster), stats: make(map[statsKey]*route.RouteStats),
-		policies: make(map[string]*route.Policy), hosts: make(map[string]*virtualHost),
-		admitted: make(map[types.NamespacedName]bool, len(o.Ingresses)),
-	}
-	b.notices = append(b.notices, b.global.notices...)
-	if t.options.ConfigMap != "" && m == nil {
-		namespace, name, _ := strings.Cut(t.options.ConfigMap, "/")
-		b.notices = append(b.notices, Notice{Severity: Warning, Kind: "ConfigMap", Namespace: namespace, Name: name,
-			Reason: "NoConfigMap", Message: "the ConfigMap of global settings does not exist: the defaults hold"})
-	}
-	list, notices := t.choose(o)
-	b.notices = append(b.notices, notices...)
-	if !t.options.SharedHosts {
-		t.owners = claimHosts(t.owners, list)
-		b.owners = t.owners
-	}
-	b.run(list)
-	return t.install(b, len(list))
-}
-
-// install puts b in force and returns its table, nil if nothing differs.
-func (t *Translator) install(b *build, ingresses int) *route.Table {
-	hosts := b.virtualHosts()
-	var table *route.Table
-	if t.version == 0 || !sameHosts(t.hosts, hosts) {
-		var err error
-		if table, err = route.NewTable(t.version+1, hosts); err != nil {
-			// Every value was checked, so this is a fault of ours.
-			panic(fmt.Sprintf("k8s: translated objects make no table: %v", err))
-		}
-		t.version++
-		t.hosts = hosts
-	}
-	t.clusters.install(b.clusters)
-	t.stats, t.policies = b.stats, b.policies
-	t.base = sortNotices(b.notices)
-	maps.DeleteFunc(t.noted, func(c *cluster, _ bool) bool { return t.clusters.byName[c.Name] != c })
-	t.last = Result{Ingresses: ingresses, Hosts: len(hosts), Clusters: len(b.clusters), Notices: t.last.Notices}
-	for _, h := range hosts {
-		t.last.Routes += len(h.Routes)
-		if h.Default != nil {
-			t.last.Routes++
-		}
-	}
-	t.last.Admitted = slices.SortedFunc(maps.Keys(b.admitted), compareNames)
-	t.last.ClusterList = t.clusters.list()
-	t.last.RouteStats = slices.SortedFunc(maps.Values(b.stats), func(a, b *route.RouteStats) int {
-		if c := strings.Compare(a.Host, b.Host); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Source, b.Source)
-	})
-	return table
-}
-
 // collect returns all notices in force, sorted, with the places of their objects.
 func (t *Translator) collect() []Notice {
 	var all []Notice
@@ -272,8 +194,4 @@ func (t *Translator) collect() []Notice {
 		all = sortNotices(all)
 	}
 	return all
-}
-
-func compareNames(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }

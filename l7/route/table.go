@@ -59,7 +59,7 @@ type Table struct {
 	wildcard map[string]*host // "*.example" is stored under "example"
 	any      *host
 	hosts    []VirtualHost
-	clusters map[*Cluster]bool
+	clusters map[*Cluster]int // routes that lead to each
 	routes   int
 }
 
@@ -85,23 +85,11 @@ func NewTable(version uint64, hosts []VirtualHost) (*Table, error) {
 		exact:    make(map[string]*host, len(hosts)),
 		wildcard: make(map[string]*host),
 		hosts:    hosts,
-		clusters: make(map[*Cluster]bool),
+		clusters: make(map[*Cluster]int),
 	}
 	for _, v := range hosts {
-		h, err := compile(v)
-		if err != nil {
+		if err := t.add(v); err != nil {
 			return nil, fmt.Errorf("host %q: %w", v.Name, err)
-		}
-		if err := t.place(v.Name, h); err != nil {
-			return nil, fmt.Errorf("host %q: %w", v.Name, err)
-		}
-		t.routes += len(v.Routes)
-		for _, r := range v.Routes {
-			t.clusters[r.Cluster] = true
-		}
-		if v.Default != nil {
-			t.routes++
-			t.clusters[v.Default.Cluster] = true
 		}
 	}
 	return t, nil
@@ -187,7 +175,7 @@ func check(r *Route, def bool) error {
 func (t *Table) Hosts() []VirtualHost { return t.hosts }
 
 // Uses reports whether a route of the table leads to c.
-func (t *Table) Uses(c *Cluster) bool { return t.clusters[c] }
+func (t *Table) Uses(c *Cluster) bool { return t.clusters[c] > 0 }
 
 // Routes returns the number of routes, default backends included.
 func (t *Table) Routes() int { return t.routes }
