@@ -2,7 +2,8 @@ package report
 
 import (
 	"context"
-	"crypto/rand"
+	cryptorand "crypto/rand"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -23,14 +24,15 @@ const (
 	leaseTimeout  = 5 * time.Second // of one request
 	lookFirst     = 2 * time.Second // between attempts that fail, doubled up to
 	lookMost      = time.Minute
+	lookSpread    = 3 * time.Second // so that many agents don't look at once
 )
 
 // election makes one agent the leader.
 //
 // Those that don't lead look at the Lease about once in its duration, in the API
-// server's cache: a thousand of them cost it less than a hundred cheap reads a
-// second. The price is that it takes up to two durations until a leader that died
-// is replaced, which only delays statuses and Events.
+// server's cache: a thousand of them cost it some sixty cheap reads a second. The
+// price is that it takes up to 36 s until a leader that died is replaced, and 18 s
+// if it gave up the Lease, which only delays statuses and Events.
 type election struct {
 	api      api
 	key      types.NamespacedName
@@ -48,7 +50,7 @@ type election struct {
 // newElection returns an election in which identity takes part under a name that
 // nobody else has, not even a later run of the same pod.
 func newElection(a api, key types.NamespacedName, identity string, log *complaints) *election {
-	return &election{api: a, key: key, identity: identity + "_" + rand.Text()[:10], log: log}
+	return &election{api: a, key: key, identity: identity + "_" + cryptorand.Text()[:10], log: log}
 }
 
 // run calls lead whenever this agent leads, until ctx ends; lead's term ends when
@@ -93,7 +95,7 @@ func (e *election) campaign(ctx context.Context) bool {
 		if won {
 			return true
 		}
-		pause(ctx, backoff(1, leaseDuration, leaseDuration))
+		pause(ctx, leaseDuration+rand.N(lookSpread))
 	}
 	return false
 }

@@ -128,8 +128,8 @@ func (e *events) set(notices []k8s.Notice) {
 			break
 		}
 	}
-	for _, key := range keys {
-		wait := eventSettle
+	for n, key := range keys {
+		wait := eventSettle + time.Duration(n)*time.Microsecond // keeps the order
 		if w := e.written[key]; w != nil { // its notice went and came back
 			wait = max(wait, time.Until(w.last.Add(eventReturn)))
 		}

@@ -30,6 +30,7 @@ type Reporter struct {
 	mu       sync.Mutex
 	admitted []types.NamespacedName
 	notices  []k8s.Notice
+	fresh    bool                          // the two above were not handed over
 	dirty    map[types.NamespacedName]bool // Ingresses whose status changed
 	own      []string                      // addresses of the own node
 	ownTold  chan struct{}                 // capacity 1: they were looked up
@@ -77,7 +78,7 @@ func newReporter(c Config, a api) *Reporter {
 // once. Any goroutine may call it.
 func (r *Reporter) Set(admitted []types.NamespacedName, notices []k8s.Notice) {
 	r.mu.Lock()
-	r.admitted, r.notices = admitted, notices
+	r.admitted, r.notices, r.fresh = admitted, notices, true
 	r.mu.Unlock()
 	r.begin.Do(func() { close(r.first) })
 	r.wake()
@@ -86,6 +87,9 @@ func (r *Reporter) Set(admitted []types.NamespacedName, notices []k8s.Notice) {
 // StatusChanged tells that the status of an Ingress is another one. It returns at
 // once. Any goroutine may call it.
 func (r *Reporter) StatusChanged(key types.NamespacedName) {
+	if !r.election.leading.Load() {
+		return // who begins to lead looks at all
+	}
 	r.mu.Lock()
 	r.dirty[key] = true
 	r.mu.Unlock()
@@ -166,15 +170,17 @@ func (r *Reporter) lead(ctx, term context.Context, gone <-chan struct{}) {
 	working, stop := context.WithCancel(term)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	statuses, events := newStatuses(r), newEvents(r)
+	events := newEvents(r)
 	var all sync.WaitGroup
 	all.Go(func() { events.run(working) })
+	var statuses *statuses // nil: they are not our business
 	if r.config.Publish.Status {
+		statuses = newStatuses(r)
 		all.Go(func() { statuses.run(working) })
 		all.Go(func() { r.findAddresses(working, statuses.setAddresses) })
 	}
 	r.mu.Lock()
-	clear(r.dirty) // all are looked at
+	r.fresh = true
 	r.mu.Unlock()
 	for working.Err() == nil {
 		r.feed(statuses, events)
@@ -197,19 +203,24 @@ func (r *Reporter) lead(ctx, term context.Context, gone <-chan struct{}) {
 	}
 }
 
-// feed hands over what changed.
+// feed hands over what changed; s may be nil.
 func (r *Reporter) feed(s *statuses, e *events) {
 	r.mu.Lock()
-	admitted, notices, dirty := r.admitted, r.notices, r.dirty
-	r.dirty = make(map[types.NamespacedName]bool)
+	admitted, notices, dirty, fresh := r.admitted, r.notices, r.dirty, r.fresh
+	r.dirty, r.fresh = make(map[types.NamespacedName]bool), false
 	r.mu.Unlock()
-	if r.config.Publish.Status {
-		s.setAdmitted(admitted)
-		for key := range dirty {
-			s.changed(key)
-		}
+	if fresh {
+		e.set(notices)
 	}
-	e.set(notices)
+	if s == nil {
+		return
+	}
+	if fresh {
+		s.setAdmitted(admitted)
+	}
+	for key := range dirty {
+		s.changed(key)
+	}
 }
 
 // findAddresses tells what is to be published, and again whenever it changes, until

@@ -198,6 +198,9 @@ func (s *statuses) settle(ctx context.Context, key types.NamespacedName) (again 
 	case !admitted && len(status.Ingress) == 0:
 		return 0
 	case !admitted:
+		if wait := time.Until(t.notBefore); wait > 0 {
+			return wait
+		}
 		return s.remove(ctx, key, t)
 	case len(want) == 0:
 		return 0
@@ -237,8 +240,7 @@ func (t *track) delay(version int) time.Duration {
 		d = min(d, contestFirst<<(2*t.contested))
 	}
 	t.contested++
-	t.notBefore = now.Add(d)
-	return d
+	return t.rest(d)
 }
 
 // statusPatch is a merge patch that fails if the object is another one of the same
@@ -299,7 +301,7 @@ func (s *statuses) failed(ctx context.Context, what string, t *track, err error)
 		s.gate.open()
 		s.stats.statusConflicts.Add(1)
 		t.conflicts++
-		return backoff(t.conflicts, conflictFirst, conflictMost), true
+		return t.rest(backoff(t.conflicts, conflictFirst, conflictMost)), true
 	}
 	s.stats.statusErrors.Add(1)
 	s.log.failed(what, err)
@@ -308,7 +310,13 @@ func (s *statuses) failed(ctx context.Context, what string, t *track, err error)
 		return statusAgain, true
 	}
 	t.refusals++
-	return backoff(t.refusals, refusedFirst, refusedMost), true
+	return t.rest(backoff(t.refusals, refusedFirst, refusedMost)), true
+}
+
+// rest lets nothing be written for d, which it returns.
+func (t *track) rest(d time.Duration) time.Duration {
+	t.notBefore = time.Now().Add(d)
+	return d
 }
 
 // remove empties the status of an Ingress that is not admitted, if this
