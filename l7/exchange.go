@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	triesMax = 8 // endpoints that one request can remember
-	dialsMax = 3 // connects under way for one request
+	triesMax = 32 // endpoints that one request can remember
+	dialsMax = 3  // connects under way for one request
 	// replayMax bounds the bytes of a request's body that are kept to be sent
 	// again. It is one read, so that a body that came with its head always fits.
 	replayMax = requestRead

@@ -18,7 +18,10 @@ func (x *exchange) try() {
 			return
 		}
 		w.count(x.lastFault)
-		if !x.another(route.RetryError) {
+		if x.lastFault == errConnect && x.unreached() {
+			x.freeTries++
+			x.tries--
+		} else if !x.another(route.RetryError) {
 			break
 		}
 		k.Stats.Retries.Inc()
@@ -95,7 +98,21 @@ func (x *exchange) dialFailed(b *backend, err *http1.Error) {
 	if x.dialing > 0 {
 		return
 	}
-	x.fail(err, route.RetryError)
+	x.failed(err, route.RetryError, x.unreached())
+}
+
+// unreached reports whether a connect that was refused may be followed by one to
+// another endpoint without counting as a try: when many pods end at one time, each
+// of the first that are asked refuses.
+func (x *exchange) unreached() bool {
+	p := x.policy
+	return p.RetryOn&route.RetryError != 0 && p.Tries != 1 && x.freeTries < triesMax && x.timeLeft()
+}
+
+// timeLeft reports whether the policy allows a further try at this time.
+func (x *exchange) timeLeft() bool {
+	p := x.policy
+	return p.TriesTimeout <= 0 || x.w.now-x.firstAt < p.TriesTimeout.Milliseconds()
 }
 
 // hedge: no connect has succeeded for a while. Another endpoint is tried beside
@@ -136,7 +153,7 @@ func (x *exchange) another(cond route.RetryOn) bool {
 	switch {
 	case p.RetryOn&cond == 0, p.Tries > 0 && x.tries >= p.Tries, x.tries >= triesMax:
 		return false
-	case p.TriesTimeout > 0 && w.now-x.firstAt >= p.TriesTimeout.Milliseconds():
+	case !x.timeLeft():
 		return false
 	}
 	return x.cluster.Spend(w.now)
@@ -159,9 +176,9 @@ func (x *exchange) fail(err *http1.Error, cond route.RetryOn) {
 }
 
 // failed: after a byte of an answer the request is repeated only where the policy
-// looks at answers. Free tries cost nothing of the policy's count or of the budget. They
-// follow a pooled connection that was closed meanwhile, or an endpoint that
-// disappeared: that says nothing about the next one.
+// looks at answers. Free tries cost nothing of the policy's count or of the budget.
+// They follow a pooled connection that was closed meanwhile, an endpoint that
+// disappeared, or a connect that was refused: that says nothing about the next one.
 func (x *exchange) failed(err *http1.Error, cond route.RetryOn, free bool) {
 	repeatable := x.repeatable() && !(x.begun && cond&(route.RetryError|route.RetryTimeout) != 0)
 	peer := x.dropTry()
@@ -175,7 +192,7 @@ func (x *exchange) failed(err *http1.Error, cond route.RetryOn, free bool) {
 	case !repeatable:
 	case free && x.policy.RetryOn&cond != 0 && x.freeTries < triesMax:
 		x.freeTries++
-		x.fresh = true
+		x.fresh = x.fresh || peer != nil
 		x.tries--
 		x.forget(peer)
 		x.cluster.Stats.Retries.Inc()
