@@ -13,7 +13,7 @@ import (
 	"github.com/weirproxy/weir/tests/rig"
 )
 
-func TestMain(m *testing.M) { pods.Main(m, func() error { return nil }) }
+func TestMain(m *testing.M) { pods.Main(m, func() error { return nil }, func() {}) }
 
 // node is a pods.Node for one test.
 type node struct {

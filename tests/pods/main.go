@@ -29,8 +29,8 @@ const (
 
 // Main is for TestMain of a package whose tests need a node. prepare runs before in
 // the namespace that the binary was started in, for what a node can't do, such as
-// reaching a module proxy; its error ends the run.
-func Main(m *testing.M, prepare func() error) {
+// reaching a module proxy; its error ends the run. after runs behind the tests.
+func Main(m *testing.M, prepare func() error, after func()) {
 	switch os.Getenv(mode) {
 	case modePause:
 		end := make(chan os.Signal, 1)
@@ -40,7 +40,9 @@ func Main(m *testing.M, prepare func() error) {
 	case modeServe:
 		serve()
 	case modeNode, modeNot:
-		os.Exit(m.Run())
+		code := m.Run()
+		after()
+		os.Exit(code)
 	}
 	if os.Getuid() != 0 {
 		os.Setenv(why, "needs root")

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// Agent is a running weir agent with its own directory of manifests.
+// Agent is a running weir agent.
 type Agent struct {
 	*Process
 	Addr  netip.AddrPort // HTTP
 	Admin netip.AddrPort
-	Dir   Dir
+	Dir   Dir // its own manifests; none without StartAgent
 	t     testing.TB
 }
 
@@ -32,16 +32,26 @@ func StartAgent(t testing.TB, objects []Object, flags ...string) *Agent {
 // one that runs with limits.
 func StartAgentCommand(t testing.TB, command func(args ...string) *exec.Cmd, objects []Object, flags ...string) *Agent {
 	t.Helper()
-	a := &Agent{Dir: Dir{Path: t.TempDir()}, t: t, Addr: Free(t), Admin: Free(t)}
-	a.Put(append([]Object{Class()}, objects...)...)
+	dir := Dir{Path: t.TempDir()}
+	if err := dir.Put(append([]Object{Class()}, objects...)...); err != nil {
+		t.Fatal(err)
+	}
+	a := LaunchAgent(t, command, append([]string{"--source", "dir", "--manifests", dir.Path, "--controller-class", Controller}, flags...)...)
+	a.Dir = dir
+	a.AwaitReady()
+	return a
+}
+
+// LaunchAgent runs a weir agent on free addresses and does not wait until it is
+// ready. flags say where its objects come from.
+func LaunchAgent(t testing.TB, command func(args ...string) *exec.Cmd, flags ...string) *Agent {
+	t.Helper()
+	a := &Agent{t: t, Addr: Free(t), Admin: Free(t)}
 	args := append([]string{
-		"agent", "--source", "dir", "--manifests", a.Dir.Path,
-		"--controller-class", Controller,
-		"--http-address", a.Addr.String(), "--admin-address", a.Admin.String(),
+		"agent", "--http-address", a.Addr.String(), "--admin-address", a.Admin.String(),
 		"--workers", "2", "--access-log", "off",
 	}, flags...)
 	a.Process = Start(t, command(args...))
-	a.AwaitReady()
 	return a
 }
 

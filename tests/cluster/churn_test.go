@@ -1,0 +1,199 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/weirproxy/weir/tests/pods"
+	"github.com/weirproxy/weir/tests/rig"
+)
+
+// scenario is a way in which pods come and go. posts says that a POST may be
+// answered 502 or 504, because it may have been executed by a pod that was lost.
+type scenario struct {
+	name    string
+	network pods.Network
+	pods    int32
+	change  func(*corev1.PodTemplateSpec) // of the pods, beside that they drain on SIGTERM
+	churn   func(c *churn)
+	posts   bool
+}
+
+var scenarios = []scenario{
+	{"rolling restart", pods.Bridged, 4, nil, func(c *churn) {
+		c.d.restart("once")
+		c.d.restart("twice")
+	}, false},
+	{"scale 4 to 8 to 2 to 4", pods.Routed, 4, nil, func(c *churn) {
+		c.d.scale(8)
+		c.d.scale(2)
+		c.d.scale(4)
+	}, false},
+	{"readiness flaps each 200 ms", pods.Bridged, 6, environment(pods.Flap, "200ms"), func(c *churn) {
+		pause(5 * time.Second)
+	}, false},
+	{"pods crash", pods.Bridged, 4, environment(pods.CrashAfter, "1500ms"), func(c *churn) {
+		pause(6 * time.Second)
+	}, true},
+	{"pods die with their node, on a bridge", pods.Bridged, 6, nil, dieSuddenly, true},
+	{"pods die with their node, routed", pods.Routed, 6, nil, dieSuddenly, true},
+	{"the Service's port changes", pods.Bridged, 3, nil, func(c *churn) {
+		for _, port := range []int32{81, 80, 82, 80} {
+			c.port(port)
+			pause(500 * time.Millisecond)
+		}
+	}, false},
+	{"the API server restarts", pods.Bridged, 4, nil, func(c *churn) {
+		for _, kill := range []bool{false, true} {
+			c.w.StopAPI(kill)
+			pause(time.Second)
+			c.w.must(c.w.StartAPI())
+			c.d.restart(fmt.Sprint("kill ", kill))
+		}
+	}, false},
+}
+
+// churn is a deployment behind an agent, under load.
+type churn struct {
+	w     *world
+	d     *deployment
+	agent *agent
+}
+
+// pause lets the load run on: it is part of the scenario, not a wait for
+// something.
+func pause(d time.Duration) { <-time.After(d) }
+
+// dieSuddenly takes two pods away without a word; only later their objects go.
+func dieSuddenly(c *churn) {
+	for range 2 {
+		lost := c.d.pods()[0]
+		c.w.must(c.w.kubelet.Lose(lost.Namespace, lost.Name))
+		pause(1500 * time.Millisecond)
+		now := int64(0)
+		c.w.must(c.w.client.CoreV1().Pods(lost.Namespace).Delete(c.w.ctx, lost.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}))
+		c.d.settled(6)
+	}
+}
+
+// port has the Service and the Ingress use another port, both in no order.
+func (c *churn) port(number int32) {
+	w := c.w
+	w.t.Helper()
+	s, err := w.client.CoreV1().Services(w.ns).Get(w.ctx, c.d.name, metav1.GetOptions{})
+	w.must(err)
+	// The new port is there before the old one goes.
+	s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", number), Port: number, TargetPort: intstr.FromInt32(pods.Port)})
+	s.Spec.Ports[0].Name = cmp.Or(s.Spec.Ports[0].Name, "p80")
+	_, err = w.client.CoreV1().Services(w.ns).Update(w.ctx, s, metav1.UpdateOptions{})
+	w.must(err)
+	i, err := w.client.NetworkingV1().Ingresses(w.ns).Get(w.ctx, "i", metav1.GetOptions{})
+	w.must(err)
+	i.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number = number
+	_, err = w.client.NetworkingV1().Ingresses(w.ns).Update(w.ctx, i, metav1.UpdateOptions{})
+	w.must(err)
+	pause(500 * time.Millisecond)
+	s, err = w.client.CoreV1().Services(w.ns).Get(w.ctx, c.d.name, metav1.GetOptions{})
+	w.must(err)
+	s.Spec.Ports = s.Spec.Ports[1:]
+	_, err = w.client.CoreV1().Services(w.ns).Update(w.ctx, s, metav1.UpdateOptions{})
+	w.must(err)
+}
+
+func TestPodsComeAndGoWithoutAFailedRequest(t *testing.T) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.addNodes(s.network)
+			w.addService(w.ns, "s")
+			w.addIngress(w.ingress(w.ns, "i", "a.test", "s"))
+			c := &churn{w: w, d: w.addDeployment("s", s.pods, func(p *corev1.PodTemplateSpec) {
+				environment(pods.OnTerm, "drain")(p)
+				if s.change != nil {
+					s.change(p)
+				}
+			})}
+			c.agent = w.startAgent("--watch-namespace", w.ns)
+			c.agent.answers("a.test")
+			load := (&rig.Pulse{Addr: c.agent.Addr, Host: "a.test", Target: "/", Rate: 300,
+				Methods: []string{"GET", "POST", "GET", "GET"}, Within: 5 * time.Second}).Start()
+			pause(2 * time.Second)
+			start := time.Now()
+			s.churn(c)
+			pause(500 * time.Millisecond)
+			w.judge(load.Stop(), start, s.posts)
+		})
+	}
+}
+
+// answers waits until host is served.
+func (a *agent) answers(host string) {
+	a.w.t.Helper()
+	a.w.eventually(host+" is served", func() error {
+		m, err := rig.TryGet(a.Addr, host, "/")
+		if err == nil && m.Status != 200 {
+			err = fmt.Errorf("status %d", m.Status)
+		}
+		return err
+	})
+}
+
+// judge holds shots against what the pods executed. Those before start were made
+// while nothing changed.
+func (w *world) judge(shots []rig.Shot, start time.Time, posts bool) {
+	t := w.t
+	t.Helper()
+	executed, err := w.ground.Executed()
+	w.must(err)
+	var slowest rig.Shot
+	var quiet, churning []time.Duration
+	failed := map[string]int{}
+	for _, s := range shots {
+		if s.Took > slowest.Took {
+			slowest = s
+		}
+		if s.Start.Before(start) {
+			quiet = append(quiet, s.Took)
+		} else {
+			churning = append(churning, s.Took)
+		}
+		times := executed[s.Method+" "+s.ID]
+		if s.Method == "POST" && times > 1 {
+			t.Errorf("executed %d times: %v", times, s)
+		}
+		if s.Err == nil && s.Status == 200 {
+			if times == 0 {
+				t.Errorf("answered, but never executed: %v", s)
+			}
+			continue
+		}
+		failed[s.Method]++
+		if allowed := posts && s.Method == "POST" && s.Err == nil && (s.Status == 502 || s.Status == 504); !allowed {
+			t.Errorf("failed: %v", s)
+		}
+	}
+	if slowest.Took > time.Second {
+		t.Errorf("over 1 s: %v", slowest)
+	}
+	before, during := p99(quiet), p99(churning)
+	t.Logf("%d requests, failed by method: %v; p99 %v quiet, %v in churn (%.2f); slowest %v", len(shots), failed,
+		before.Round(10*time.Microsecond), during.Round(10*time.Microsecond), float64(during)/float64(before), slowest.Took.Round(time.Millisecond))
+	if len(shots) < 1000 {
+		t.Errorf("only %d requests were made", len(shots))
+	}
+}
+
+func p99(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)*99/100]
+}
