@@ -37,6 +37,10 @@ var table = map[string]allowed{
 		project: []string{"k8s", "k8s/report", "k8s/watch", "l7", "l7/route", "l7/http1"},
 		others:  []string{"github.com/prometheus"},
 	},
+	"agent/netwatch": {
+		why:    "it follows the node's network: a package of its own, so that only it speaks rtnetlink",
+		others: []string{"github.com/vishvananda/netlink", "golang.org/x/sys/unix"},
+	},
 	"k8s": {
 		why:     "it turns objects into a routing table and knows nothing of the data path",
 		project: []string{"l7/route"},
