@@ -96,9 +96,10 @@ type journal struct {
 	logger *slog.Logger
 }
 
-// failed counts and logs that a turn of f ended with err.
-func (j *journal) failed(f *feed, err error) {
-	if errors.Is(err, errEnded) {
+// failed counts and logs that a turn of f ended with err after a watch that lasted
+// for some time.
+func (j *journal) failed(f *feed, lasted time.Duration, err error) {
+	if lasted >= lastedMin && errors.Is(err, errEnded) {
 		return // as every watch does sooner or later
 	}
 	j.store.failed(f, err)

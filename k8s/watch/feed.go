@@ -39,7 +39,7 @@ func (f *feed) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		f.journal.failed(f, err)
+		f.journal.failed(f, lasted, err)
 		select {
 		case <-ctx.Done():
 			return
