@@ -21,36 +21,37 @@ type scenario struct {
 	name    string
 	network pods.Network
 	pods    int32
+	steady  int32                         // pods beside these to which nothing happens
 	change  func(*corev1.PodTemplateSpec) // of the pods, beside that they drain on SIGTERM
 	churn   func(c *churn)
 	posts   bool
 }
 
 var scenarios = []scenario{
-	{"rolling restart", pods.Bridged, 4, nil, func(c *churn) {
+	{"rolling restart", pods.Bridged, 4, 0, nil, func(c *churn) {
 		c.d.restart("once")
 		c.d.restart("twice")
 	}, false},
-	{"scale 4 to 8 to 2 to 4", pods.Routed, 4, nil, func(c *churn) {
+	{"scale 4 to 8 to 2 to 4", pods.Routed, 4, 0, nil, func(c *churn) {
 		c.d.scale(8)
 		c.d.scale(2)
 		c.d.scale(4)
 	}, false},
-	{"readiness flaps each 200 ms", pods.Bridged, 6, environment(pods.Flap, "200ms"), func(c *churn) {
+	{"readiness flaps each 200 ms", pods.Bridged, 6, 0, environment(pods.Flap, "200ms"), func(c *churn) {
 		pause(5 * time.Second)
 	}, false},
-	{"pods crash", pods.Bridged, 4, environment(pods.CrashAfter, "1500ms"), func(c *churn) {
+	{"pods crash", pods.Bridged, 3, 2, environment(pods.CrashAfter, "1500ms"), func(c *churn) {
 		pause(6 * time.Second)
 	}, true},
-	{"pods die with their node, on a bridge", pods.Bridged, 6, nil, dieSuddenly, true},
-	{"pods die with their node, routed", pods.Routed, 6, nil, dieSuddenly, true},
-	{"the Service's port changes", pods.Bridged, 3, nil, func(c *churn) {
+	{"pods die with their node, on a bridge", pods.Bridged, 6, 0, nil, dieSuddenly, true},
+	{"pods die with their node, routed", pods.Routed, 6, 0, nil, dieSuddenly, true},
+	{"the Service's port changes", pods.Bridged, 3, 0, nil, func(c *churn) {
 		for _, port := range []int32{81, 80, 82, 80} {
 			c.port(port)
 			pause(500 * time.Millisecond)
 		}
 	}, false},
-	{"the API server restarts", pods.Bridged, 4, nil, func(c *churn) {
+	{"the API server restarts", pods.Bridged, 4, 0, nil, func(c *churn) {
 		for _, kill := range []bool{false, true} {
 			c.w.StopAPI(kill)
 			pause(time.Second)
@@ -114,12 +115,17 @@ func TestPodsComeAndGoWithoutAFailedRequest(t *testing.T) {
 			w.addNodes(s.network)
 			w.addService(w.ns, "s")
 			w.addIngress(w.ingress(w.ns, "i", "a.test", "s"))
-			c := &churn{w: w, d: w.addDeployment("s", s.pods, func(p *corev1.PodTemplateSpec) {
-				environment(pods.OnTerm, "drain")(p)
+			drains := environment(pods.OnTerm, "drain")
+			c := &churn{w: w, d: w.addDeployment("s", "s", s.pods, func(p *corev1.PodTemplateSpec) {
+				drains(p)
 				if s.change != nil {
 					s.change(p)
 				}
 			})}
+			w.addDeployment("s", "steady", s.steady, drains).settled(s.steady)
+			if s.change == nil {
+				c.d.settled(s.pods)
+			}
 			c.agent = w.startAgent("--watch-namespace", w.ns)
 			c.agent.answers("a.test")
 			load := (&rig.Pulse{Addr: c.agent.Addr, Host: "a.test", Target: "/", Rate: 300,

@@ -69,11 +69,11 @@ type deployment struct {
 	name string
 }
 
-// addDeployment runs n pods app=name and returns when all are ready. change may
-// edit the pods' template; nil leaves it.
-func (w *world) addDeployment(name string, n int32, change func(*corev1.PodTemplateSpec)) *deployment {
+// addDeployment runs n pods app=service and does not wait for them. change may edit
+// the pods' template; nil leaves it.
+func (w *world) addDeployment(service, name string, n int32, change func(*corev1.PodTemplateSpec)) *deployment {
 	w.t.Helper()
-	labels := map[string]string{"app": name}
+	labels := map[string]string{"app": service, "deployment": name}
 	grace := int64(5)
 	o := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: w.ns, Name: name}, Spec: appsv1.DeploymentSpec{
 		Replicas: &n,
@@ -94,9 +94,7 @@ func (w *world) addDeployment(name string, n int32, change func(*corev1.PodTempl
 	}
 	_, err := w.client.AppsV1().Deployments(w.ns).Create(w.ctx, o, metav1.CreateOptions{})
 	w.must(err)
-	d := &deployment{w, name}
-	d.settled(n)
-	return d
+	return &deployment{w, name}
 }
 
 // environment sets a variable of the pods' first container.
@@ -152,7 +150,7 @@ func (d *deployment) settled(n int32) {
 // pods returns those that exist, terminating ones included.
 func (d *deployment) pods() []corev1.Pod {
 	d.w.t.Helper()
-	list, err := d.w.client.CoreV1().Pods(d.w.ns).List(d.w.ctx, metav1.ListOptions{LabelSelector: "app=" + d.name})
+	list, err := d.w.client.CoreV1().Pods(d.w.ns).List(d.w.ctx, metav1.ListOptions{LabelSelector: "deployment=" + d.name})
 	d.w.must(err)
 	return list.Items
 }

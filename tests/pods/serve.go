@@ -29,7 +29,8 @@ const (
 	OnTerm = "WEIR_POD_ON_TERM"
 	// CrashAfter is the time after which the process ends by itself, with code 1.
 	CrashAfter = "WEIR_POD_CRASH_AFTER"
-	// Flap is how long /ready answers 200, and then 503, by turns.
+	// Flap is how long /ready answers 503, and twice as long 200, by turns. Pods
+	// take turns by their addresses: of three in a row one is not ready at a time.
 	Flap = "WEIR_POD_FLAP"
 	// Slow is the longest time that a request may take; default 5 ms.
 	Slow = "WEIR_POD_SLOW"
@@ -75,17 +76,21 @@ func (n *Node) Executed() (map[string]int, error) {
 
 // backend is a process that serves.
 type backend struct {
-	addr  string
-	log   *os.File
-	slow  time.Duration
-	flap  time.Duration
-	start time.Time
+	addr string
+	log  *os.File
+	slow time.Duration
+	flap time.Duration
+	turn int64 // of three
 }
 
 // serve returns only by ending the process.
 func serve() {
-	b := &backend{addr: os.Getenv(address), start: time.Now(), slow: duration(Slow, 5*time.Millisecond), flap: duration(Flap, 0)}
-	var err error
+	b := &backend{addr: os.Getenv(address), slow: duration(Slow, 5*time.Millisecond), flap: duration(Flap, 0)}
+	at, err := netip.ParseAddrPort(b.addr)
+	if err != nil {
+		die(err)
+	}
+	b.turn = int64(at.Addr().As4()[3] % 3)
 	if b.log, err = os.OpenFile(os.Getenv(executed), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
 		die(err)
 	}
@@ -139,7 +144,7 @@ func die(err error) {
 }
 
 func (b *backend) ready(w http.ResponseWriter, _ *http.Request) {
-	if b.flap > 0 && time.Since(b.start)/b.flap%2 == 1 {
+	if b.flap > 0 && time.Now().UnixNano()/int64(b.flap)%3 == b.turn {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 }
