@@ -148,8 +148,10 @@ func (k *Kubelet) Lose(namespace, name string) error {
 		match := p.object.Namespace == namespace && p.object.Name == name && p.ground != nil
 		p.mu.Unlock()
 		if match {
+			// First the network: a process that ends closes its connections aloud.
+			err := p.ground.Unplug()
 			p.lose.Do(func() { close(p.lost) })
-			return p.ground.Unplug()
+			return err
 		}
 	}
 	return fmt.Errorf("pod %s/%s does not run", namespace, name)
