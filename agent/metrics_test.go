@@ -30,8 +30,8 @@ func sampleState(tb testing.TB, n int) *state {
 	for i := range n {
 		host, source := fmt.Sprintf("host-%d.example", i), fmt.Sprintf("shop/ingress-%d", i)
 		c := route.NewCluster(fmt.Sprintf("shop/service-%d:80", i), 2)
-		c.SetEndpoints([]route.Endpoint{{Addr: addr("10.0.0.1:8080"), Node: "node-a", Zone: "z1"}, {Addr: addr("10.0.0.2:8080")}},
-			[]route.Endpoint{{Addr: addr("10.0.0.3:8080")}})
+		c.SetEndpoints(route.Listing{Tiers: [][]route.Endpoint{{{Addr: addr("10.0.0.1:8080"), Node: "node-a", Zone: "z1"}, {Addr: addr("10.0.0.2:8080")}}},
+			Draining: []route.Endpoint{{Addr: addr("10.0.0.3:8080")}}})
 		r := &route.Route{Host: host, Path: "/", Kind: route.Prefix, Source: source, Cluster: c, Policy: &policy,
 			Stats: route.NewRouteStats(host, source, 2)}
 		for w := range 2 {

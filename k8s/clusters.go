@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -17,7 +18,9 @@ type cluster struct {
 	service types.NamespacedName
 	port    string // name of the Service's port, which the slices use too
 	known   bool   // Service and port exist; without, it has no endpoints
-	stale   bool   // its endpoints are still those of other sources
+	prefers preference
+	stale   bool                      // its endpoints are still those of other sources
+	excused map[netip.AddrPort]uint64 // losses that its slices have overruled
 	notices []Notice
 	hosts   int  // that lead to it
 	listed  bool // it is in the result's list
@@ -59,8 +62,9 @@ func (c *clusters) get(namespace string, b backend, services map[types.Namespace
 		label = strconv.Itoa(int(number)) // never a port's name: that has a letter
 	}
 	k := c.named(namespace+"/"+b.service+":"+label, key)
-	if known := problem == ""; k.known != known || k.port != port.Name {
-		k.known, k.port, k.stale = known, port.Name, true
+	known, prefers := problem == "", preferenceOf(services[key])
+	if k.known != known || k.port != port.Name || k.prefers != prefers {
+		k.known, k.port, k.prefers, k.stale = known, port.Name, prefers, true
 	}
 	return k, problem
 }

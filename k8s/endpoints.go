@@ -8,107 +8,33 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/weirproxy/weir/l7/route"
 )
 
-// sliceIndex finds the EndpointSlices of a Service.
-type sliceIndex struct {
-	all       map[types.NamespacedName]*discoveryv1.EndpointSlice
-	byService map[types.NamespacedName]map[string]*discoveryv1.EndpointSlice // by slice name
-}
-
-func newSliceIndex() *sliceIndex {
-	return &sliceIndex{
-		all:       make(map[types.NamespacedName]*discoveryv1.EndpointSlice),
-		byService: make(map[types.NamespacedName]map[string]*discoveryv1.EndpointSlice),
-	}
-}
-
-// update takes over next and returns the Services whose slices changed.
-func (x *sliceIndex) update(next map[types.NamespacedName]*discoveryv1.EndpointSlice) map[types.NamespacedName]bool {
-	changed := make(map[types.NamespacedName]bool)
-	for key, s := range next {
-		if x.all[key] != s {
-			x.replace(key, s, changed)
-		}
-	}
-	if len(x.all) > len(next) {
-		for key := range x.all {
-			if next[key] == nil {
-				x.remove(key, changed)
-			}
-		}
-	}
-	return changed
-}
-
-// replace puts s, nil for none, in the place of the slice key and adds the
-// Services concerned to changed.
-func (x *sliceIndex) replace(key types.NamespacedName, s *discoveryv1.EndpointSlice, changed map[types.NamespacedName]bool) {
-	x.remove(key, changed)
-	if s != nil {
-		x.add(key, s, changed)
-	}
-}
-
-func (x *sliceIndex) add(key types.NamespacedName, s *discoveryv1.EndpointSlice, changed map[types.NamespacedName]bool) {
-	x.all[key] = s
-	service := serviceOf(s)
-	if x.byService[service] == nil {
-		x.byService[service] = make(map[string]*discoveryv1.EndpointSlice)
-	}
-	x.byService[service][key.Name] = s
-	changed[service] = true
-}
-
-func (x *sliceIndex) remove(key types.NamespacedName, changed map[types.NamespacedName]bool) {
-	old := x.all[key]
-	if old == nil {
-		return
-	}
-	delete(x.all, key)
-	service := serviceOf(old)
-	delete(x.byService[service], key.Name)
-	if len(x.byService[service]) == 0 {
-		delete(x.byService, service)
-	}
-	changed[service] = true
-}
-
-func serviceOf(s *discoveryv1.EndpointSlice) types.NamespacedName {
-	return types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}
-}
-
-// state is what the copies of one endpoint say together.
-type state struct {
-	endpoint route.Endpoint
-	ready    bool // takes new requests
-	serving  bool // terminates, but still serves
-}
-
-// merged are the endpoints of one cluster, each address once.
-type merged struct {
-	at   map[netip.AddrPort]int
-	list []state
+// surroundings are what endpoints are seen from: this node, and what it knows.
+type surroundings struct {
+	locality
+	loopback bool // endpoints on loopback addresses are used
+	reserved reserved
+	lost     func(netip.Addr) uint64 // nil: nothing is known to be lost
 }
 
 // refresh sets the endpoints of c from the slices and reports a change.
-func (x *sliceIndex) refresh(c *cluster, loopback bool, g *reserved) bool {
+func (x *sliceIndex) refresh(c *cluster, from *surroundings) bool {
 	c.notices, c.stale = nil, false
 	if !c.known {
-		return c.SetEndpoints(nil, nil)
+		return c.SetEndpoints(route.Listing{})
 	}
 	named := x.byService[c.service]
 	count := 0
 	for _, s := range named {
 		count += len(s.Endpoints)
 	}
-	all := merged{make(map[netip.AddrPort]int, count), make([]state, 0, count)}
+	all := merged{make(map[netip.AddrPort]int, count), make([]state, 0, count), from.locality}
 	ports := 0
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		ports += c.merge(named[name], &all, loopback, g)
+		ports += c.merge(named[name], &all, from)
 	}
 	if len(named) == 0 {
 		c.notices = append(c.notices, Notice{Severity: Warning, Kind: "Service", Namespace: c.service.Namespace, Name: c.service.Name,
@@ -116,7 +42,7 @@ func (x *sliceIndex) refresh(c *cluster, loopback bool, g *reserved) bool {
 			Remedy: "give an EndpointSlice the label " + discoveryv1.LabelServiceName + ": " + c.service.Name})
 	} else if ports == 0 {
 		effect := "requests answer 503"
-		if held := x.hold(c, &all, g); held > 0 {
+		if held := x.hold(c, &all, from); held > 0 {
 			effect = fmt.Sprintf("%d endpoints from before stay in use", held)
 		}
 		c.notices = append(c.notices, Notice{Severity: Warning, Kind: "Service", Namespace: c.service.Namespace, Name: c.service.Name,
@@ -124,13 +50,15 @@ func (x *sliceIndex) refresh(c *cluster, loopback bool, g *reserved) bool {
 			Message: fmt.Sprintf("none of its EndpointSlices has a TCP port named %q: %s", c.port, effect),
 			Remedy:  "name the port alike in the Service and in its EndpointSlices"})
 	}
-	return c.SetEndpoints(all.split())
+	c.noteLocality(from.locality)
+	c.findLost(all.list, from)
+	return c.SetEndpoints(all.split(c.prefers))
 }
 
 // hold adds to all the endpoints of c in force whose addresses the slices still
 // list, and returns their number. When a port of a Service is renamed, its slices
 // follow some time later, or are heard of first: the pods are the same.
-func (x *sliceIndex) hold(c *cluster, all *merged, g *reserved) (held int) {
+func (x *sliceIndex) hold(c *cluster, all *merged, from *surroundings) (held int) {
 	listed := make(map[string]*discoveryv1.Endpoint)
 	for _, s := range x.byService[c.service] {
 		for n := range s.Endpoints {
@@ -140,8 +68,8 @@ func (x *sliceIndex) hold(c *cluster, all *merged, g *reserved) (held int) {
 		}
 	}
 	set := c.Endpoints()
-	for _, e := range slices.Concat(set.Active, set.Draining) {
-		if now := listed[e.Addr.Addr().String()]; now != nil && g.check(e.Addr) == nil {
+	for _, e := range slices.Concat(set.Active, set.Draining, set.Lost) {
+		if now := listed[e.Addr.Addr().String()]; now != nil && from.reserved.check(e.Addr) == nil {
 			all.add(e.Addr, now)
 			held++
 		}
@@ -149,30 +77,9 @@ func (x *sliceIndex) hold(c *cluster, all *merged, g *reserved) (held int) {
 	return held
 }
 
-// split tells which endpoints take requests: the ready ones, or, if none is,
-// those that terminate but still serve.
-func (m *merged) split() (active, draining []route.Endpoint) {
-	active = make([]route.Endpoint, 0, len(m.list))
-	var serving []route.Endpoint
-	for n := range m.list {
-		switch s := &m.list[n]; {
-		case s.ready:
-			active = append(active, s.endpoint)
-		case s.serving:
-			serving = append(serving, s.endpoint)
-		default:
-			draining = append(draining, s.endpoint)
-		}
-	}
-	if len(active) == 0 {
-		return serving, draining
-	}
-	return active, append(draining, serving...)
-}
-
 // merge adds what s lists for the cluster's port and returns the number of ports
 // of that name.
-func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, loopback bool, g *reserved) (ports int) {
+func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, from *surroundings) (ports int) {
 	note := func(severity Severity, field, reason, message string) {
 		c.notices = append(c.notices, Notice{Severity: severity, Kind: "EndpointSlice", Namespace: s.Namespace, Name: s.Name,
 			Field: field, Reason: reason, Message: message})
@@ -194,13 +101,13 @@ func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, loopback boo
 		for n := range s.Endpoints {
 			e := &s.Endpoints[n]
 			for _, text := range e.Addresses {
-				addr, err := endpointAddr(text, s.AddressType, loopback)
+				addr, err := endpointAddr(text, s.AddressType, from.loopback)
 				if err != nil {
 					note(Error, fmt.Sprintf("endpoints[%d].addresses", n), "InvalidAddress", fmt.Sprintf("address %q %v: it is left out", text, err))
 					continue
 				}
 				at := netip.AddrPortFrom(addr, uint16(*p.Port))
-				if err := g.check(at); err != nil {
+				if err := from.reserved.check(at); err != nil {
 					note(Error, fmt.Sprintf("endpoints[%d].addresses", n), "RefusedAddress", fmt.Sprintf("%s %v: it is left out", at, err))
 					continue
 				}
@@ -209,41 +116,6 @@ func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, loopback boo
 		}
 	}
 	return ports
-}
-
-// add adds one copy of an endpoint: ready if any copy is.
-func (m *merged) add(addr netip.AddrPort, e *discoveryv1.Endpoint) {
-	// The defaults are those of the EndpointSlice API.
-	ready := deref(e.Conditions.Ready, true)
-	serving := deref(e.Conditions.Serving, ready)
-	terminating := deref(e.Conditions.Terminating, false)
-	next := state{
-		endpoint: route.Endpoint{Addr: addr, Node: deref(e.NodeName, ""), Zone: deref(e.Zone, "")},
-		ready:    ready && !terminating,
-		serving:  serving && terminating,
-	}
-	at, seen := m.at[addr]
-	if !seen {
-		m.at[addr] = len(m.list)
-		m.list = append(m.list, next)
-		return
-	}
-	s := &m.list[at]
-	if rank(next) > rank(*s) {
-		s.endpoint = next.endpoint
-	}
-	s.ready = s.ready || next.ready
-	s.serving = s.serving || next.serving
-}
-
-func rank(s state) int {
-	switch {
-	case s.ready:
-		return 2
-	case s.serving:
-		return 1
-	}
-	return 0
 }
 
 // endpointAddr parses text and says why the address may not be an endpoint:

@@ -25,6 +25,11 @@ type Options struct {
 	SharedHosts       bool     // hosts don't belong to the namespace that claimed them first
 	AllowLoopback     bool     // endpoints on loopback addresses are used
 	NodeName          string   // the node that the agent runs on; "" unknown
+	Zone              string   // its topology zone; "": that of the Node object
+
+	// Lost returns the number of the loss of an address that this node knows to be cut
+	// off, larger for a later one, and 0 for the others. nil: nothing is known.
+	Lost func(netip.Addr) uint64
 
 	// What no endpoint may be, besides loopback, link-local and the like: the API
 	// servers, and on the node's addresses the kubelet's ports and NodePorts.
@@ -71,7 +76,7 @@ type Translator struct {
 	configMap *corev1.ConfigMap
 	slices    *sliceIndex
 	node      *corev1.Node
-	reserved  reserved
+	from      surroundings
 	origin    map[ref]position
 
 	// What it made of it.
@@ -100,6 +105,7 @@ func NewTranslator(o Options) *Translator {
 		leading:  make(map[types.NamespacedName]map[string]bool),
 		policies: make(policies), clusters: newClusters(o.Workers),
 		admitted: make(map[types.NamespacedName]int), noted: make(map[*cluster]bool),
+		from: surroundings{loopback: o.AllowLoopback, lost: o.Lost},
 	}
 }
 
@@ -112,7 +118,7 @@ func (t *Translator) Apply(o *Objects) Result {
 	changed := t.slices.update(o.EndpointSlices)
 	moved := !maps.Equal(t.origin, o.origin)
 	t.origin, t.node = o.origin, o.Node
-	t.keepReserved()
+	t.keepSurroundings()
 	table, noticed := t.translate(o)
 	return t.follow(table, t.clusters.stale(), changed, noticed || moved)
 }
@@ -127,20 +133,20 @@ func (t *Translator) ApplySlices(slices map[types.NamespacedName]*discoveryv1.En
 		t.slices.replace(key, s, changed)
 	}
 	var stale []*cluster
-	if changed[apiService] && t.keepReserved() {
+	if changed[apiService] && t.keepSurroundings() {
 		stale = t.clusters.stale()
 	}
 	return t.follow(nil, stale, changed, false)
 }
 
-// keepReserved brings what is reserved in step and reports whether it changed: then
-// every cluster is stale.
-func (t *Translator) keepReserved() bool {
-	g := newReserved(t.options, t.node, t.slices.byService[apiService])
-	if g.same(t.reserved) {
+// keepSurroundings brings in step what all endpoints are seen from, and reports
+// whether it changed: then every cluster is stale.
+func (t *Translator) keepSurroundings() bool {
+	g, p := newReserved(t.options, t.node, t.slices.byService[apiService]), newLocality(t.options, t.node)
+	if g.same(t.from.reserved) && p == t.from.locality {
 		return false
 	}
-	t.reserved = g
+	t.from.reserved, t.from.locality = g, p
 	for _, c := range t.clusters.byName {
 		c.stale = true
 	}
@@ -152,7 +158,7 @@ func (t *Translator) keepReserved() bool {
 func (t *Translator) follow(table *route.Table, stale []*cluster, changed map[types.NamespacedName]bool, notices bool) Result {
 	endpoints := 0
 	refresh := func(c *cluster) {
-		if t.slices.refresh(c, t.options.AllowLoopback, &t.reserved) {
+		if t.slices.refresh(c, &t.from) {
 			endpoints++
 		}
 		notices = notices || len(c.notices) != 0 || t.noted[c]

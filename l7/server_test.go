@@ -83,7 +83,7 @@ func (b *bed) endpoints(addrs ...string) {
 	for _, a := range addrs {
 		list = append(list, route.Endpoint{Addr: netip.MustParseAddrPort(a)})
 	}
-	b.cluster.SetEndpoints(list, nil)
+	b.cluster.SetEndpoints(route.Listing{Tiers: [][]route.Endpoint{list}})
 	b.server.EndpointsChanged()
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/weirproxy/weir/l7/route"
 )
 
 // takenOver waits until worker 0 has taken over n changes and returns how long the
@@ -42,7 +44,7 @@ func TestTakingOverAChangeIsMeasuredFromWhenItWasSeen(t *testing.T) {
 	time.Sleep(60 * time.Millisecond) // no worker measures what was before it
 	start := time.Now()
 	seen := start.Add(-50 * time.Millisecond)
-	b.cluster.SetEndpoints(nil, nil)
+	b.cluster.SetEndpoints(route.Listing{})
 	b.server.Measure(seen)
 	b.server.Measure(start) // with an older one waiting it does not count
 	b.server.EndpointsChanged()

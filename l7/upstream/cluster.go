@@ -39,9 +39,8 @@ type Cluster struct {
 
 	set    *route.EndpointSet
 	active []*Peer
+	tiers  []tier // parts of active, the nearest first
 	peers  map[*route.Endpoint]*Peer
-	next   int // round robin
-	ring   ring
 	budget budget
 	random *rand.Rand
 }
@@ -119,7 +118,6 @@ func (k *Cluster) follow(set *route.EndpointSet, changed func(*Peer)) {
 	k.set = set
 	k.peers = make(map[*route.Endpoint]*Peer, len(set.Active)+len(set.Draining))
 	k.active = make([]*Peer, 0, len(set.Active))
-	k.ring.points = nil
 	move := func(e *route.Endpoint, to State) {
 		p := old[e]
 		if p == nil {
@@ -141,6 +139,7 @@ func (k *Cluster) follow(set *route.EndpointSet, changed func(*Peer)) {
 	for _, e := range set.Active {
 		move(e, Active)
 	}
+	k.split()
 	for _, e := range set.Draining {
 		move(e, Draining)
 	}

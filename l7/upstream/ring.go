@@ -34,11 +34,11 @@ func (r *ring) build(peers []*Peer) {
 }
 
 // pickHash takes the first usable peer clockwise from hash.
-func (k *Cluster) pickHash(hash uint64, tried []*Peer, now int64) *Peer {
-	if k.ring.points == nil && len(k.active) > 0 {
-		k.ring.build(k.active)
+func (r *tier) pickHash(hash uint64, tried []*Peer, now int64) *Peer {
+	if r.ring.points == nil && len(r.peers) > 0 {
+		r.ring.build(r.peers)
 	}
-	points := k.ring.points
+	points := r.ring.points
 	start, _ := slices.BinarySearchFunc(points, hash, func(p point, h uint64) int { return cmp.Compare(p.hash, h) })
 	for i := range points {
 		j := start + i

@@ -18,10 +18,15 @@ func endpoints(n int) []route.Endpoint {
 	return list
 }
 
+// active lists endpoints of one tier.
+func active(list []route.Endpoint) route.Listing {
+	return route.Listing{Tiers: [][]route.Endpoint{list}}
+}
+
 // view returns a worker's view of a new cluster of n endpoints.
 func view(n int) (*Clusters, *Cluster, *route.Cluster) {
 	c := route.NewCluster("t/a:80", 1)
-	c.SetEndpoints(endpoints(n), nil)
+	c.SetEndpoints(active(endpoints(n)))
 	s := NewClusters(0, rand.New(rand.NewPCG(1, 2)))
 	return s, s.Get(c, 0, func(*Peer) {}), c
 }
@@ -121,7 +126,7 @@ func TestHashKeepsKeysWhenAnEndpointGoes(t *testing.T) {
 	}
 	gone := k.active[4]
 	list := endpoints(10)
-	c.SetEndpoints(append(list[:4:4], list[5:]...), nil)
+	c.SetEndpoints(active(append(list[:4:4], list[5:]...)))
 	k = s.Get(c, 0, func(*Peer) {})
 	for i, was := range before {
 		now := k.Pick(route.Hash, HashKey(HashSeed, fmt.Appendf(nil, "user-%d", i)), nil, 0)
@@ -167,7 +172,7 @@ func TestAChangeOfTheSliceEndsEjections(t *testing.T) {
 	s, k, c := view(2)
 	p := k.active[0]
 	k.Eject(p, 0)
-	c.SetEndpoints(endpoints(3), nil)
+	c.SetEndpoints(active(endpoints(3)))
 	k = s.Get(c, 0, func(*Peer) { t.Error("a peer changed although all stay active") })
 	if !p.usable(nil, 1, false) || k.active[0] != p {
 		t.Error("the ejected peer is not back, or lost its identity")
@@ -180,7 +185,7 @@ func TestPeersThatStopAreReported(t *testing.T) {
 		s.Put(p, int32(p.Endpoint.Addr.Addr().As4()[3]))
 	}
 	list := endpoints(4)
-	c.SetEndpoints(list[:2], list[2:3]) // 3 drains, 4 is gone
+	c.SetEndpoints(route.Listing{Tiers: [][]route.Endpoint{list[:2]}, Draining: list[2:3]}) // 3 drains, 4 is gone
 	got := map[string]State{}
 	s.Follow(func(p *Peer) { got[p.Endpoint.Addr.Addr().String()] = p.State })
 	want := map[string]State{"10.0.0.3": Draining, "10.0.0.4": Gone}
@@ -191,7 +196,7 @@ func TestPeersThatStopAreReported(t *testing.T) {
 		t.Errorf("%d active and %d idle, want 2 and 4 (the caller closes)", k.Size(), s.Idle)
 	}
 	// Back again: the same peer is active.
-	c.SetEndpoints(list[:3], nil)
+	c.SetEndpoints(active(list[:3]))
 	s.Follow(func(p *Peer) { t.Errorf("%s reported", p.Endpoint.Addr) })
 	if k.Size() != 3 || k.active[2].State != Active {
 		t.Error("a draining endpoint that is ready again is not active")
