@@ -93,7 +93,7 @@ func TestDebugTableShowsWhatIsInForce(t *testing.T) {
 		t.Errorf("route = %+v", r)
 	}
 	c := v.Clusters["shop/service-1:80"]
-	if len(c.Active) != 2 || c.Active[0] != (EndpointView{"10.0.0.1:8080", "node-a", "z1"}) ||
+	if len(c.Active) != 2 || c.Active[0] != (EndpointView{Address: "10.0.0.1:8080", Node: "node-a", Zone: "z1"}) ||
 		len(c.Draining) != 1 || c.Draining[0].Address != "10.0.0.3:8080" {
 		t.Errorf("cluster = %+v", c)
 	}

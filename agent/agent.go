@@ -10,11 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"sync"
 	"time"
 
+	"github.com/weirproxy/weir/agent/netwatch"
 	"github.com/weirproxy/weir/k8s"
 	"github.com/weirproxy/weir/k8s/report"
 	"github.com/weirproxy/weir/l7"
@@ -81,6 +83,8 @@ func Run(ctx context.Context, config Config) (err error) {
 		}
 		return err
 	}
+	a.state.network = netwatch.New(func(addresses []netip.Addr) { a.tables.applyLost(addresses) })
+	a.config.Objects.Lost = a.state.network.Lost
 	a.tables = newTables(a.config.Objects, a.server, a.state, config.Logger)
 	a.tables.reporter = a.reporter
 	return a.run(ctx, adminListener)
@@ -119,6 +123,9 @@ func (a *agent) run(ctx context.Context, adminListener net.Listener) error {
 	addresses := Addresses{HTTP: a.server.Addresses()}
 	var helpers sync.WaitGroup
 	helpers.Go(func() { a.listen(helping) })
+	if a.state.network != nil {
+		helpers.Go(func() { a.followNetwork(helping) })
+	}
 	helpers.Go(func() {
 		if err := a.follow(helping); err != nil {
 			fail(err)

@@ -34,6 +34,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	collectTable(out, s, c.state.inForce.Load())
 	collectDelays(out, c.state, s)
+	if c.state.network != nil {
+		collectNetwork(out, c.state.network.Stats())
+	}
 	if c.state.watch != nil {
 		collectWatch(out, c.state.watch())
 		collectReport(out, c.state.report())

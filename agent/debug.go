@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/weirproxy/weir/k8s"
@@ -41,6 +42,7 @@ type ClusterView struct {
 	Version  uint64         `json:"version"` // of the set
 	Active   []EndpointView `json:"active"`
 	Draining []EndpointView `json:"draining"`
+	Lost     []EndpointView `json:"lost"`
 }
 
 // EndpointView is one endpoint.
@@ -48,9 +50,15 @@ type EndpointView struct {
 	Address string `json:"address"`
 	Node    string `json:"node,omitempty"`
 	Zone    string `json:"zone,omitempty"`
+	Local   bool   `json:"local,omitempty"` // its slice says that it runs on this node
+	Link    string `json:"link,omitempty"`  // of this node, that leads to it as far as the network tells
+	// Tier counts from 1, the nearest. It is 0 if all active ones are equally near,
+	// and for the others.
+	Tier int `json:"tier,omitempty"`
 }
 
-func tableView(f *inForce) TableView {
+// tableView shows f; linkOf tells which link leads to an address, "" none.
+func tableView(f *inForce, linkOf func(netip.Addr) string) TableView {
 	v := TableView{Hosts: []HostView{}, Clusters: map[string]ClusterView{}}
 	if f == nil {
 		return v
@@ -58,7 +66,7 @@ func tableView(f *inForce) TableView {
 	v.Version, v.Since = f.Table.Version, f.since
 	add := func(r *route.Route) RouteView {
 		if _, ok := v.Clusters[r.Cluster.Name]; !ok {
-			v.Clusters[r.Cluster.Name] = clusterView(r.Cluster)
+			v.Clusters[r.Cluster.Name] = clusterView(r.Cluster, linkOf)
 		}
 		return routeView(r)
 	}
@@ -84,16 +92,24 @@ func routeView(r *route.Route) RouteView {
 	return v
 }
 
-func clusterView(c *route.Cluster) ClusterView {
+func clusterView(c *route.Cluster, linkOf func(netip.Addr) string) ClusterView {
 	set := c.Endpoints()
 	list := func(endpoints []*route.Endpoint) []EndpointView {
 		out := make([]EndpointView, len(endpoints))
 		for i, e := range endpoints {
-			out[i] = EndpointView{e.Addr.String(), e.Node, e.Zone}
+			out[i] = EndpointView{Address: e.Addr.String(), Node: e.Node, Zone: e.Zone, Local: e.Local, Link: linkOf(e.Addr.Addr())}
 		}
 		return out
 	}
-	return ClusterView{Version: set.Version, Active: list(set.Active), Draining: list(set.Draining)}
+	v := ClusterView{Version: set.Version, Active: list(set.Active), Draining: list(set.Draining), Lost: list(set.Lost)}
+	start := 0
+	for n, end := range set.Tiers {
+		for i := start; i < end && len(set.Tiers) > 1; i++ {
+			v.Active[i].Tier = n + 1
+		}
+		start = end
+	}
+	return v
 }
 
 // NoticeView is a notice as /debug/notices shows it.
@@ -123,7 +139,7 @@ func noticeViews(notices []k8s.Notice) []NoticeView {
 }
 
 func (a *admin) table(w http.ResponseWriter, _ *http.Request) {
-	a.json(w, tableView(a.state.inForce.Load()))
+	a.json(w, tableView(a.state.inForce.Load(), a.state.linkOf))
 }
 
 // statsView is l7.Stats as /debug/workers shows it.

@@ -106,7 +106,7 @@ func (a *Answer) take(e route.Explanation, r *http1.Request) {
 		}
 		return
 	}
-	view, set := routeView(e.Route), clusterView(e.Route.Cluster)
+	view, set := routeView(e.Route), clusterView(e.Route.Cluster, new(state).linkOf)
 	a.Route, a.RouteHost, a.Endpoints = &view, e.Route.Host, &set
 	limit := e.Route.Policy.BodyBytesMax
 	switch {

@@ -182,6 +182,7 @@ func (e *exposition) clusters(list []*route.Cluster) {
 		set := c.Endpoints()
 		e.line(upstreamEndpoints.name, "", labels[i], `,state="active"`, uint64(len(set.Active)))
 		e.line(upstreamEndpoints.name, "", labels[i], `,state="draining"`, uint64(len(set.Draining)))
+		e.line(upstreamEndpoints.name, "", labels[i], `,state="lost"`, uint64(len(set.Lost)))
 	}
 	for i := range labels {
 		labels[i] += `,protocol="` + protocol + `"`

@@ -92,6 +92,19 @@ var (
 	mWatchAge = define("weir_watch_in_step_age_seconds",
 		"Time since a kind was known to be in step; an API server tells about once a minute.", "kind")
 
+	mNetworkWatching = define("weir_network_watching",
+		"1 while links, routes and neighbours of the node are followed; else pods are used until their slices say otherwise.")
+	mNetworkPods = define("weir_network_pods",
+		"Addresses known to be pods of this node.")
+	mNetworkLost = define("weir_network_pods_lost",
+		"Of these, the ones whose link or route is gone.")
+	mNetworkLosses = define("weir_network_losses_total",
+		"Times that a pod of this node was cut off.")
+	mNetworkEvents = define("weir_network_events_total",
+		"Changes of the network that the kernel told of.")
+	mNetworkOverflows = define("weir_network_overflows_total",
+		"Times that the kernel had more to tell than there was room for, and all was read anew.")
+
 	mReportLeading = define("weir_report_leading",
 		"1 while this agent writes statuses and Events.")
 	mReportAddresses = define("weir_report_addresses",
@@ -173,7 +186,7 @@ var (
 			func(s *route.ClusterShard) *route.Histogram { return &s.FirstByte }},
 	}
 	upstreamEndpoints = family{"weir_upstream_endpoints",
-		"Endpoints that take new requests (active) or only finish what runs (draining).", "gauge"}
+		"Endpoints that take new requests (active), only finish what runs (draining), or are known to be cut off (lost).", "gauge"}
 )
 
 // define returns the description of a metric.

@@ -31,7 +31,7 @@ func sampleState(tb testing.TB, n int) *state {
 		host, source := fmt.Sprintf("host-%d.example", i), fmt.Sprintf("shop/ingress-%d", i)
 		c := route.NewCluster(fmt.Sprintf("shop/service-%d:80", i), 2)
 		c.SetEndpoints(route.Listing{Tiers: [][]route.Endpoint{{{Addr: addr("10.0.0.1:8080"), Node: "node-a", Zone: "z1"}, {Addr: addr("10.0.0.2:8080")}}},
-			Draining: []route.Endpoint{{Addr: addr("10.0.0.3:8080")}}})
+			Draining: []route.Endpoint{{Addr: addr("10.0.0.3:8080")}}, Lost: []route.Endpoint{{Addr: addr("10.0.0.4:8080")}}})
 		r := &route.Route{Host: host, Path: "/", Kind: route.Prefix, Source: source, Cluster: c, Policy: &policy,
 			Stats: route.NewRouteStats(host, source, 2)}
 		for w := range 2 {
@@ -139,6 +139,7 @@ func TestMetricsAddUpTheWorkers(t *testing.T) {
 		`weir_upstream_first_byte_seconds_sum` + c + `} 0.006`,
 		`weir_upstream_endpoints{cluster="shop/service-0:80",state="active"} 2`,
 		`weir_upstream_endpoints{cluster="shop/service-0:80",state="draining"} 1`,
+		`weir_upstream_endpoints{cluster="shop/service-0:80",state="lost"} 1`,
 		`weir_worker_connections{worker="0"} 1`,
 		`weir_worker_active_exchanges{worker="0"} 2`,
 		`weir_worker_upstream_connections{worker="0"} 3`,

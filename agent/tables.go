@@ -3,11 +3,14 @@ package agent
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/weirproxy/weir/agent/netwatch"
 	"github.com/weirproxy/weir/k8s"
 	"github.com/weirproxy/weir/k8s/report"
 	"github.com/weirproxy/weir/k8s/watch"
@@ -25,6 +28,7 @@ type state struct {
 	delays       delays
 	watch        func() watch.Stats  // nil without an API server
 	report       func() report.Stats // nil likewise
+	network      *netwatch.Watcher   // nil: it is not followed
 }
 
 // inForce is what the workers serve from. It is immutable, but for the counters
@@ -62,17 +66,19 @@ type dataPath interface {
 	Measure(seen time.Time)
 }
 
-// tables brings sets of objects to the data path. Only first and started are for
-// other goroutines than the one that calls apply.
+// tables brings sets of objects, and what is known of the node's network, to the
+// data path.
 type tables struct {
+	path     dataPath
+	state    *state
+	logger   *slog.Logger
+	first    chan struct{}    // closed when the first table is in force
+	reporter *report.Reporter // nil: nothing is reported
+
+	mu         sync.Mutex // for what follows: one change at a time is put in force
 	translator *k8s.Translator
-	path       dataPath
-	state      *state
-	logger     *slog.Logger
 	log        noticeLog
 	ofSource   []k8s.Notice
-	first      chan struct{}    // closed when the first table is in force
-	reporter   *report.Reporter // nil: nothing is reported
 }
 
 func newTables(o k8s.Options, path dataPath, s *state, logger *slog.Logger) *tables {
@@ -91,14 +97,37 @@ func (t *tables) started() bool { return t.state.inForce.Load() != nil }
 
 // apply puts a change in force.
 func (t *tables) apply(c k8s.Change) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	start := time.Now()
-	before := t.state.inForce.Load()
-	next := &inForce{}
 	if c.Objects != nil {
-		next.Result = t.translator.Apply(c.Objects)
+		t.take(t.translator.Apply(c.Objects), c, start)
 	} else {
-		next.Result = t.translator.ApplySlices(c.Slices)
+		t.take(t.translator.ApplySlices(c.Slices), c, start)
 	}
+	t.state.updates.Add(1)
+}
+
+// applyLost puts in force what the node's network tells of addresses: that they are
+// cut off, or no longer so.
+func (t *tables) applyLost(addresses []netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.started() {
+		return
+	}
+	start := time.Now()
+	r := t.translator.ApplyLost(addresses)
+	t.take(r, k8s.Change{}, start)
+	if r.EndpointsChanged > 0 {
+		t.logger.Info("pods of this node are cut off, or no longer so", "addresses", addresses, "clusters", r.EndpointsChanged)
+	}
+}
+
+// take puts in force what the translator made of c.
+func (t *tables) take(r k8s.Result, c k8s.Change, start time.Time) {
+	before := t.state.inForce.Load()
+	next := &inForce{Result: r}
 	if before == nil && next.Table == nil {
 		t.logger.Error("the first set of objects gave no table")
 		return
@@ -107,9 +136,11 @@ func (t *tables) apply(c k8s.Change) {
 	fresh := next.Table != nil
 	t.publish(next, before, c, start)
 	t.state.inForce.Store(next)
-	t.state.updates.Add(1)
 	if noticed {
 		t.log.update(next.notices)
+	}
+	if t.reporter != nil && (noticed || c.Objects != nil) {
+		t.reporter.Set(next.Admitted, next.notices)
 	}
 	if fresh {
 		t.logger.Info("new table", "version", next.Table.Version, "ingresses", next.Ingresses, "hosts", next.Hosts,

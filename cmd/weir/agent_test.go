@@ -49,6 +49,8 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 		"kubeconfig":                  {"/other", kube, func(c *agent.Config) { c.Kube.Kubeconfig = "/other" }},
 		"ingress-selector":            {"a=b,c", kube, func(c *agent.Config) { c.Kube.IngressSelector = "a=b,c" }},
 		"namespace-selector":          {"a!=b", kube, func(c *agent.Config) { c.Kube.NamespaceSelector = "a!=b" }},
+		"node-name":                   {"n1", nil, func(c *agent.Config) { c.Objects.NodeName = "n1" }},
+		"zone":                        {"z1", nil, func(c *agent.Config) { c.Objects.Zone = "z1" }},
 		"update-status":               {"false", kube, func(c *agent.Config) { c.Kube.Reporting.Status = false }},
 		"publish-address":             {"192.0.2.1,lb.example.test", kube, func(c *agent.Config) { c.Kube.Reporting.Addresses = []string{"192.0.2.1", "lb.example.test"} }},
 		"publish-service":             {"a/b", kube, func(c *agent.Config) { c.Kube.Reporting.Service = "a/b" }},

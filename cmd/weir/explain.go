@@ -161,6 +161,9 @@ func printEndpoints(w io.Writer, title string, list []agent.EndpointView) {
 		if e.Zone != "" {
 			fmt.Fprintf(w, "  zone %s", e.Zone)
 		}
+		if e.Tier > 0 {
+			fmt.Fprintf(w, "  tier %d", e.Tier)
+		}
 		fmt.Fprintln(w)
 		title = ""
 	}

@@ -58,5 +58,9 @@ func objectFlags(c *agent.Config) []cli.Flag {
 			"ConfigMap `NAMESPACE/NAME` with global settings as ingress-nginx has them"),
 		toggle(groupObjects, "shared-hosts", &o.SharedHosts,
 			"let several namespaces have rules for one host, instead of the first that claimed it"),
+		besides(value(groupObjects, "node-name", name{to: &o.NodeName},
+			"Weir runs on the node `NAME`: its endpoints are local to it"), "NODE_NAME"),
+		value(groupObjects, "zone", name{to: &o.Zone},
+			"Weir runs in the topology zone `NAME` (default: that of its Node object)"),
 	}
 }
