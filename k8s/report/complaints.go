@@ -55,6 +55,23 @@ func (c *complaints) failed(what string, err error) {
 	c.logger.LogAttrs(context.Background(), slog.LevelWarn, "the API server did not take it; tried again later, traffic is not affected", attrs...)
 }
 
+// failedIn is failed for what concerns a namespace. What is wrong with the API server
+// as a whole is told once for all of them.
+func (c *complaints) failedIn(what, namespace string, err error) {
+	if !general(err) {
+		what = in(what, namespace)
+	}
+	c.failed(what, err)
+}
+
+// workedIn is worked for what concerns a namespace.
+func (c *complaints) workedIn(what, namespace string) {
+	c.worked(what)
+	c.worked(in(what, namespace))
+}
+
+func in(what, namespace string) string { return what + " in namespace " + namespace }
+
 // worked tells that what can be done again, if there was trouble with it.
 func (c *complaints) worked(what string) {
 	c.mu.Lock()

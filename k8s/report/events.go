@@ -130,7 +130,7 @@ func (e *events) set(notices []k8s.Notice) {
 	}
 	for n, key := range keys {
 		wait := eventSettle + time.Duration(n)*time.Microsecond // keeps the order
-		if w := e.written[key]; w != nil { // its notice went and came back
+		if w := e.written[key]; w != nil {                      // its notice went and came back
 			wait = max(wait, time.Until(w.last.Add(eventReturn)))
 		}
 		e.queue.AddAfter(key, wait)
@@ -227,15 +227,15 @@ func (e *events) create(ctx context.Context, key types.NamespacedName, want *wan
 	err := e.api.createEvent(ctx, newEvent(key, &want.notice, &want.object, e.config.Identity))
 	if !apierrors.IsAlreadyExists(err) {
 		if err != nil {
-			return e.failed(ctx, err)
+			return e.failed(ctx, key.Namespace, err)
 		}
 		return e.wrote(key, 1, time.Now())
 	}
 	there, err := e.api.patchEvent(ctx, key, []byte("{}")) // reads it, which takes no further right
 	if err != nil {
-		return e.failed(ctx, err)
+		return e.failed(ctx, key.Namespace, err)
 	}
-	e.succeeded()
+	e.succeeded(key.Namespace)
 	count, last := observed(there)
 	have := &written{count: count, last: last}
 	e.mu.Lock()
@@ -261,14 +261,14 @@ func (e *events) refresh(ctx context.Context, key types.NamespacedName, want *wa
 		return e.create(ctx, key, want)
 	}
 	if err != nil {
-		return e.failed(ctx, err)
+		return e.failed(ctx, key.Namespace, err)
 	}
 	return e.wrote(key, have.count+1, time.Now())
 }
 
 // wrote notes that an Event was written and returns when to do so again.
 func (e *events) wrote(key types.NamespacedName, count int32, at time.Time) time.Duration {
-	e.succeeded()
+	e.succeeded(key.Namespace)
 	e.stats.eventsSent.Add(1)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -278,18 +278,21 @@ func (e *events) wrote(key types.NamespacedName, count int32, at time.Time) time
 
 const whatEvent = "write Events"
 
-func (e *events) succeeded() {
+func (e *events) succeeded(namespace string) {
 	e.gate.open()
-	e.log.worked(whatEvent)
+	e.log.workedIn(whatEvent, namespace)
 }
 
 // failed counts and tells an error, and returns when to try again.
-func (e *events) failed(ctx context.Context, err error) time.Duration {
+func (e *events) failed(ctx context.Context, namespace string, err error) time.Duration {
 	if ctx.Err() == context.Canceled {
 		return 0 // this agent leads no more
 	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return eventRefused // the object goes with its namespace
+	}
 	e.stats.eventErrors.Add(1)
-	e.log.failed(whatEvent, err)
+	e.log.failedIn(whatEvent, namespace, err)
 	if general(err) {
 		e.gate.shut(err)
 		return eventSettle

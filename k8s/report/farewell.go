@@ -71,12 +71,12 @@ func (s *statuses) farewell(ctx context.Context) {
 // part clears the status of key, twice if it is changed meanwhile.
 func (s *statuses) part(ctx context.Context, key types.NamespacedName) {
 	err := s.clear(ctx, key)
-	if apierrors.IsConflict(err) {
+	if outdated(err) {
 		s.stats.statusConflicts.Add(1)
 		err = s.clear(ctx, key)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		s.stats.statusErrors.Add(1)
-		s.log.failed(whatRemove, err)
+		s.log.failedIn(whatRemove, key.Namespace, err)
 	}
 }

@@ -271,6 +271,10 @@ func (p statusPatch) bytes() []byte {
 	return b
 }
 
+// outdated reports whether err means that the object is not the one that was seen.
+// What the API server calls invalid in a statusPatch is the UID: the rest was checked.
+func outdated(err error) bool { return apierrors.IsConflict(err) || apierrors.IsInvalid(err) }
+
 // write sends p and returns when to look at the status again.
 func (s *statuses) write(ctx context.Context, key types.NamespacedName, t *track, version int, p statusPatch) time.Duration {
 	if !s.gate.wait(ctx) || s.statusRate.Wait(ctx) != nil {
@@ -279,7 +283,7 @@ func (s *statuses) write(ctx context.Context, key types.NamespacedName, t *track
 	limited, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	err := s.api.patchStatus(limited, key, fieldManager(&s.config), p.bytes())
-	if again, failed := s.failed(ctx, whatWrite, t, err); failed {
+	if again, failed := s.failed(ctx, whatWrite, key.Namespace, t, err); failed {
 		return again
 	}
 	s.stats.statusWrites.Add(1)
@@ -287,24 +291,25 @@ func (s *statuses) write(ctx context.Context, key types.NamespacedName, t *track
 	return 0
 }
 
-// failed counts and tells what became of a request and returns when to try again.
-func (s *statuses) failed(ctx context.Context, what string, t *track, err error) (again time.Duration, failed bool) {
+// failed counts and tells what became of a request in a namespace and returns when
+// to try again.
+func (s *statuses) failed(ctx context.Context, what, namespace string, t *track, err error) (again time.Duration, failed bool) {
 	switch {
 	case err == nil:
 		t.conflicts, t.refusals = 0, 0
 		s.gate.open()
-		s.log.worked(what)
+		s.log.workedIn(what, namespace)
 		return 0, false
 	case ctx.Err() != nil || apierrors.IsNotFound(err):
 		return 0, true
-	case apierrors.IsConflict(err):
+	case outdated(err):
 		s.gate.open()
 		s.stats.statusConflicts.Add(1)
 		t.conflicts++
 		return t.rest(backoff(t.conflicts, conflictFirst, conflictMost)), true
 	}
 	s.stats.statusErrors.Add(1)
-	s.log.failed(what, err)
+	s.log.failedIn(what, namespace, err)
 	if general(err) {
 		s.gate.shut(err)
 		return statusAgain, true
@@ -325,7 +330,7 @@ func (s *statuses) remove(ctx context.Context, key types.NamespacedName, t *trac
 	if !s.gate.wait(ctx) || s.statusRate.Wait(ctx) != nil {
 		return 0
 	}
-	again, failed := s.failed(ctx, whatRemove, t, s.clear(ctx, key))
+	again, failed := s.failed(ctx, whatRemove, key.Namespace, t, s.clear(ctx, key))
 	if !failed {
 		t.version = 0
 	}
