@@ -53,10 +53,17 @@ var scenarios = []scenario{
 	}, false},
 	{"the API server restarts", pods.Bridged, 4, 0, nil, func(c *churn) {
 		for _, kill := range []bool{false, true} {
+			mark := fmt.Sprint("kill ", kill)
+			c.d.ask(mark)
+			pause(300 * time.Millisecond) // in the middle of it
 			c.w.StopAPI(kill)
 			pause(time.Second)
 			c.w.must(c.w.StartAPI())
-			c.d.restart(fmt.Sprint("kill ", kill))
+			// The controllers lose their leadership meanwhile and start anew, as they do
+			// in a cluster. Else the Deployment's goes on long before that of slices.
+			c.w.must(c.w.RestartControllers())
+			c.d.settled(4)
+			c.d.restart(mark + ", afterwards")
 		}
 	}, false},
 }
@@ -75,7 +82,7 @@ func pause(d time.Duration) { <-time.After(d) }
 // dieSuddenly takes two pods away without a word; only later their objects go.
 func dieSuddenly(c *churn) {
 	for range 2 {
-		lost := c.d.pods()[0]
+		lost := c.d.readyPod()
 		c.w.must(c.w.kubelet.Lose(lost.Namespace, lost.Name))
 		pause(1500 * time.Millisecond)
 		now := int64(0)

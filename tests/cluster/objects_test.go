@@ -115,10 +115,16 @@ func (d *deployment) scale(n int32) {
 // restart replaces all pods, one by one as the Deployment's strategy says.
 func (d *deployment) restart(mark string) {
 	d.w.t.Helper()
-	d.patch(fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, mark))
+	d.ask(mark)
 	o, err := d.w.client.AppsV1().Deployments(d.w.ns).Get(d.w.ctx, d.name, metav1.GetOptions{})
 	d.w.must(err)
 	d.settled(*o.Spec.Replicas)
+}
+
+// ask begins a restart.
+func (d *deployment) ask(mark string) {
+	d.w.t.Helper()
+	d.patch(fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, mark))
 }
 
 func (d *deployment) patch(body string) {
@@ -153,4 +159,16 @@ func (d *deployment) pods() []corev1.Pod {
 	list, err := d.w.client.CoreV1().Pods(d.w.ns).List(d.w.ctx, metav1.ListOptions{LabelSelector: "deployment=" + d.name})
 	d.w.must(err)
 	return list.Items
+}
+
+// readyPod returns one that is ready.
+func (d *deployment) readyPod() corev1.Pod {
+	d.w.t.Helper()
+	for _, p := range d.pods() {
+		if p.DeletionTimestamp == nil && len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].Ready {
+			return p
+		}
+	}
+	d.w.t.Fatalf("no pod of deployment %s is ready", d.name)
+	return corev1.Pod{}
 }

@@ -230,6 +230,12 @@ func (p *Plane) start(path string, args ...string) (*child.Process, error) {
 	return child.Start(cmd, filepath.Join(p.Dir, filepath.Base(path)+".log"))
 }
 
+// RestartControllers ends the controller manager and runs it anew.
+func (p *Plane) RestartControllers() error {
+	p.manage.Stop(stopTime)
+	return p.startControllers()
+}
+
 // freePorts returns n ports of loopback that nobody listens on.
 func freePorts(n int) ([]int, error) {
 	var held []net.Listener
