@@ -69,12 +69,16 @@ func (t *table) removeRoute(to netip.Prefix, h hop) {
 
 // dropRoutes forgets the routes through a link.
 func (t *table) dropRoutes(index int) {
+	through := func(h hop) bool { return h.link == index }
 	for a, hops := range t.hosts {
-		for _, h := range slices.Clone(hops) {
-			if h.link == index {
-				t.removeRoute(netip.PrefixFrom(a, a.BitLen()), h)
-			}
+		if !slices.ContainsFunc(hops, through) {
+			continue
 		}
+		t.hosts[a] = slices.DeleteFunc(hops, through)
+		if len(t.hosts[a]) == 0 {
+			delete(t.hosts, a)
+		}
+		t.dirty[a] = true
 	}
 	for _, set := range []map[subnet]bool{t.defaults, t.subnets} {
 		for s := range set {

@@ -25,14 +25,14 @@ const bufferBytes = 4 << 20
 // socket hears what changes. Its owner closes it.
 type socket struct{ *nl.NetlinkSocket }
 
-func openSocket(buffer int) (socket, error) {
+func openSocket() (socket, error) {
 	s, err := nl.Subscribe(unix.NETLINK_ROUTE, groups...)
 	if err != nil {
 		return socket{}, fmt.Errorf("subscribe to rtnetlink: %w", err)
 	}
 	// More than net.core.rmem_max needs CAP_NET_ADMIN; what is allowed will do.
-	if s.SetReceiveBufferSize(buffer, true) != nil {
-		if err := s.SetReceiveBufferSize(buffer, false); err != nil {
+	if s.SetReceiveBufferSize(bufferBytes, true) != nil {
+		if err := s.SetReceiveBufferSize(bufferBytes, false); err != nil {
 			s.Close()
 			return socket{}, fmt.Errorf("receive buffer of rtnetlink: %w", err)
 		}

@@ -11,7 +11,6 @@ import (
 // may ask it.
 type Watcher struct {
 	changed func([]netip.Addr)
-	buffer  int // bytes
 
 	mu    sync.RWMutex
 	table *table // without anything while it is not followed
@@ -32,19 +31,37 @@ type Stats struct {
 // New returns a watcher that knows nothing until it runs. changed is called from
 // Run's goroutine with the addresses that are lost, or no longer so, since.
 func New(changed func([]netip.Addr)) *Watcher {
-	return &Watcher{changed: changed, buffer: bufferBytes, table: newTable()}
+	return &Watcher{changed: changed, table: newTable()}
 }
 
 // Run follows the network until ctx ends, and returns nil then. It fails if the
 // kernel can't be asked; nothing is lost or local then, and it may be run again.
 func (w *Watcher) Run(ctx context.Context) error {
-	s, err := openSocket(w.buffer)
+	defer w.end()
+	for {
+		err := w.follow(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != errOverflow:
+			return err
+		}
+		w.mu.Lock()
+		w.stats.Overflows++
+		w.mu.Unlock()
+	}
+}
+
+// follow reads what there is, and then what changes, until something breaks. After
+// an overflow the kernel drops messages without a word until all that waits on the
+// socket was read, so it takes a new socket to go on.
+func (w *Watcher) follow(ctx context.Context) error {
+	s, err := openSocket()
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	defer context.AfterFunc(ctx, s.Close)()
-	defer w.end()
 	if err := w.reread(); err != nil {
 		return err
 	}
@@ -53,15 +70,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		until := w.table.next()
 		w.mu.RUnlock()
 		list, err := s.receive(until)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err == errOverflow:
-			w.mu.Lock()
-			w.stats.Overflows++
-			w.mu.Unlock()
-			err = w.reread()
-		case err == nil:
+		if err == nil {
 			err = w.take(list)
 		}
 		if err != nil {

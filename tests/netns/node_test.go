@@ -80,6 +80,14 @@ func (p *pod) unplug() {
 	}
 }
 
+// silence takes the pod's address away, inside: all that reaches it is dropped.
+func (p *pod) silence() {
+	p.t.Helper()
+	if out, err := p.Enter("ip", "addr", "flush", "dev", "eth0").CombinedOutput(); err != nil {
+		p.t.Fatalf("%v: %s", err, out)
+	}
+}
+
 // executed returns how often each request was executed.
 func (n *node) executed() map[string]int {
 	n.t.Helper()

@@ -8,9 +8,10 @@ import (
 	"github.com/weirproxy/weir/tests/rig"
 )
 
-// TestASilentPodIsLeftBeforeItsSliceKnows: a pod loses its network while idle
-// connections to it wait for requests. Its kernel acknowledges nothing, which is
-// told from a slow answer long before a node is declared dead.
+// TestASilentPodIsLeftBeforeItsSliceKnows: a pod loses its address while idle
+// connections to it wait for requests; the node sees no link go. Its kernel
+// acknowledges nothing, which is told from a slow answer long before a node is
+// declared dead.
 func TestASilentPodIsLeftBeforeItsSliceKnows(t *testing.T) {
 	c := &churn{node: newNode(t, pods.Bridged)}
 	c.grow(4)
@@ -18,7 +19,7 @@ func TestASilentPodIsLeftBeforeItsSliceKnows(t *testing.T) {
 		Methods: []string{"GET", "PUT"}, Within: 5 * time.Second}).Start()
 	pause(time.Second)
 	gone := c.pods[0]
-	gone.unplug()
+	gone.silence()
 	pause(2500 * time.Millisecond)
 	c.one(gone, absent)
 	pause(500 * time.Millisecond)

@@ -84,6 +84,7 @@ func Service(ns, name string, ports ...Port) Object {
 type Endpoint struct {
 	IP                          string
 	Ready, Serving, Terminating *bool
+	Node                        string // "" unknown
 }
 
 // Ready returns endpoints that are ready, one for each address.
@@ -109,7 +110,11 @@ func Slice(ns, name, service, portName string, port int, endpoints ...Endpoint) 
 				conditions[key] = *v
 			}
 		}
-		list[i] = map[string]any{"addresses": []any{e.IP}, "conditions": conditions}
+		entry := map[string]any{"addresses": []any{e.IP}, "conditions": conditions}
+		if e.Node != "" {
+			entry["nodeName"] = e.Node
+		}
+		list[i] = entry
 	}
 	o := object("discovery.k8s.io/v1", "EndpointSlice", ns, name)
 	o.meta("labels")["kubernetes.io/service-name"] = service
