@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -109,6 +110,27 @@ func TestANoticeThatComesBackIsObservedAgain(t *testing.T) {
 		}
 		if n := c.count("create events") + c.count("patch events"); n < 2 || n > 4 {
 			t.Errorf("%d requests for a notice that flaps for 10 min, want 2 to 4", n)
+		}
+	})
+}
+
+func TestEventsWhoseNoticeIsGoneAreForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.put(name("t2", "thief"), "")
+		r := start(t, c, "a", nil)
+		r.Set(nil, nil)
+		after(time.Second)
+		e := newEvents(r.Reporter)
+		defer e.queue.ShutDown()
+		e.set([]k8s.Notice{refusal("t2", "thief", "taken")})
+		for key := range e.wanted {
+			if again := e.settle(t.Context(), key); again <= 0 || len(e.written) != 1 {
+				t.Errorf("settle = %v with %d known, want a time and 1", again, len(e.written))
+			}
+			e.set(nil)
+			if again := e.settle(t.Context(), key); again != 0 || len(e.written) != 0 {
+				t.Errorf("settle without the notice = %v with %d known, want 0 and none", again, len(e.written))
+			}
 		}
 	})
 }
@@ -235,6 +257,61 @@ func TestRefusedEventsAreTriedAgainLater(t *testing.T) {
 		after(eventRefused)
 		only(t, c)
 	})
+}
+
+func TestANamespaceThatEndsIsNoError(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		c.put(name("t2", "thief"), "")
+		c.setRefuse(func(call string) error {
+			if call != "create events" {
+				return nil
+			}
+			err := apierrors.NewForbidden(of("events"), "", errors.New("the namespace ends"))
+			err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+			return err
+		})
+		r := start(t, c, "a", nil)
+		r.Set(nil, []k8s.Notice{refusal("t2", "thief", "taken")})
+		after(time.Hour)
+		if n := c.count("create events"); r.Stats().EventErrors != 0 || n == 0 || n > 10 {
+			t.Errorf("%d requests, stats %+v, want a few and no error", n, r.Stats())
+		}
+	})
+}
+
+// Where some namespaces refuse Events and others take them, the log stays short.
+func TestWhatOneNamespaceRefusesIsToldOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, c *cluster) {
+		var notices []k8s.Notice
+		for n := range 200 {
+			ns := []string{"good", "bad"}[n%2]
+			c.put(name(ns, fmt.Sprint("i", n)), "")
+			notices = append(notices, refusal(ns, fmt.Sprint("i", n), "taken"))
+		}
+		r := start(t, c, "a", nil)
+		r.Reporter.api = poor{c}
+		r.Set(nil, notices)
+		after(time.Minute)
+		warned := 0
+		for _, line := range r.logs.lines() {
+			if strings.Contains(line, "Forbidden") {
+				warned++
+			}
+		}
+		if got := r.Stats(); warned != 1 || got.EventsSent != 100 || got.EventErrors != 100 {
+			t.Errorf("%d warnings, stats %+v, want 1 with 100 sent and 100 refused", warned, got)
+		}
+	})
+}
+
+// poor may not write Events in the namespace bad.
+type poor struct{ *cluster }
+
+func (p poor) createEvent(ctx ctx, e *eventsv1.Event) error {
+	if e.Namespace == "bad" {
+		return apierrors.NewForbidden(of("events"), e.Name, errors.New("no rule"))
+	}
+	return p.cluster.createEvent(ctx, e)
 }
 
 func TestWhichNoticesBecomeEvents(t *testing.T) {

@@ -129,11 +129,7 @@ func (e *events) set(notices []k8s.Notice) {
 		}
 	}
 	for n, key := range keys {
-		wait := eventSettle + time.Duration(n)*time.Microsecond // keeps the order
-		if w := e.written[key]; w != nil {                      // its notice went and came back
-			wait = max(wait, time.Until(w.last.Add(eventReturn)))
-		}
-		e.queue.AddAfter(key, wait)
+		e.queue.AddAfter(key, eventSettle+time.Duration(n)*time.Microsecond) // keeps the order
 	}
 	e.started = true
 	e.forget()
@@ -183,7 +179,7 @@ func (e *events) settle(ctx context.Context, key types.NamespacedName) (again ti
 		e.mu.Unlock()
 		return 0
 	}
-	if have != nil && time.Since(have.last) < eventReturn {
+	if have != nil && time.Since(have.last) < eventReturn { // its notice went and came back
 		e.mu.Unlock()
 		return eventReturn - time.Since(have.last)
 	}
@@ -255,9 +251,6 @@ func (e *events) create(ctx context.Context, key types.NamespacedName, want *wan
 func (e *events) refresh(ctx context.Context, key types.NamespacedName, want *wanted, have *written) time.Duration {
 	_, err := e.api.patchEvent(ctx, key, seriesPatch(have.count+1))
 	if apierrors.IsNotFound(err) { // it has had its time
-		e.mu.Lock()
-		delete(e.written, key)
-		e.mu.Unlock()
 		return e.create(ctx, key, want)
 	}
 	if err != nil {

@@ -194,7 +194,9 @@ func (c *cluster) applyStatus(key types.NamespacedName, manager string, patch []
 	switch {
 	case i == nil:
 		return apierrors.NewNotFound(of("ingresses"), key.Name)
-	case p.Metadata.UID != i.UID, p.Metadata.ResourceVersion != "" && p.Metadata.ResourceVersion != i.ResourceVersion:
+	case p.Metadata.UID != i.UID: // as the API server has it
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Ingress"}, key.Name, nil)
+	case p.Metadata.ResourceVersion != "" && p.Metadata.ResourceVersion != i.ResourceVersion:
 		return apierrors.NewConflict(of("ingresses"), key.Name, errors.New("changed"))
 	}
 	i = i.DeepCopy()

@@ -46,7 +46,7 @@ func (n *neighbours) look(ctx context.Context) ([]coordinationv1.Lease, error) {
 		s, known := n.seen[l.Name]
 		switch {
 		case !known:
-			s = sighting{l.ResourceVersion, now.Add(-age(&l))}
+			s = sighting{l.ResourceVersion, now.Add(-min(age(&l), absentAfter))}
 		case s.version != l.ResourceVersion:
 			s = sighting{l.ResourceVersion, now}
 		}

@@ -128,11 +128,14 @@ func TestANewLeaderBelievesNoOldLease(t *testing.T) {
 		c.addNode("n1", "InternalIP", "10.0.0.1")
 		old := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "weir", Name: "weir.n9",
 			Labels: map[string]string{presenceLabel: "weir"}, Annotations: map[string]string{addressesKey: "10.0.0.9"}}}
-		old.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-2 * absentAfter)}
+		old.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-2 * forgetAfter)}
 		c.putLease(old)
 		a := start(t, c, "a", onNode("n1"))
 		a.Set([]types.NamespacedName{own}, nil)
 		after(time.Minute)
+		if c.count("delete leases") != 0 {
+			t.Error("an old Lease was deleted at first sight, which a wrong clock may have caused")
+		}
 		if got := c.status(own); got != "10.0.0.1" || c.count("patch ingresses/status") != 1 {
 			t.Errorf("status = %q after %d writes, want 10.0.0.1 at once", got, c.count("patch ingresses/status"))
 		}

@@ -127,8 +127,10 @@ func TestNewAddressesReplaceTheOld(t *testing.T) {
 			}
 		}
 		// A Service that is gone, or a watch that breaks, changes nothing.
-		c.watches[0].Delete(s)
+		c.mu.Lock()
 		delete(c.services, service)
+		c.mu.Unlock()
+		c.watches[0].Delete(s)
 		after(10 * time.Minute)
 		if got := c.status(own); got != "192.0.2.9" {
 			t.Errorf("status without the Service = %q, want what was there", got)
@@ -185,10 +187,22 @@ func TestAStatusThatSomebodyEditedIsRestored(t *testing.T) {
 		r := led(t, c, nil)
 		r.Set([]types.NamespacedName{own}, nil)
 		after(time.Hour)
+		for n := range 5 { // now and then
+			c.overwrite(own, "kubectl-edit")
+			after(contestFirst + time.Second)
+			if got := c.status(own); got != "192.0.2.1" {
+				t.Errorf("status %v after edit %d = %q, want it restored", contestFirst, n, got)
+			}
+			after(time.Hour)
+		}
+		// What is put right meanwhile is left.
+		writes := c.count("patch ingresses/status")
 		c.overwrite(own, "kubectl-edit")
-		after(contestFirst + time.Second)
-		if got := c.status(own); got != "192.0.2.1" {
-			t.Errorf("status %v after an edit = %q, want it restored", contestFirst, got)
+		after(contestFirst / 2)
+		c.overwrite(own, "kubectl-edit", "192.0.2.1")
+		after(time.Hour)
+		if got := c.count("patch ingresses/status"); got != writes {
+			t.Errorf("%d writes of what was right again, want none", got-writes)
 		}
 	})
 }
@@ -206,7 +220,11 @@ func TestThousandsOfStatusesAreWrittenAtTheRate(t *testing.T) {
 		for second := range 60 {
 			after(time.Second)
 			now := c.count("patch ingresses/status")
-			if most := 20 + 1; second > 0 && now-last > most {
+			most := 20 + 1
+			if second == 0 {
+				most += 50 // at once
+			}
+			if now-last > most {
 				t.Errorf("%d writes in second %d, want at most %d", now-last, second, most)
 			}
 			last = now
