@@ -24,7 +24,8 @@ const (
 	// workers before it hold at least FountainMark connections.
 	AcceptFountain AcceptPolicy = "fountain"
 	// AcceptHash: a listening socket per worker; the kernel chooses one by a
-	// hash of the addresses (SO_REUSEPORT, Linux 3.9).
+	// hash of the addresses (SO_REUSEPORT, Linux 3.9), unless a program that is
+	// attached to Server.Listeners chooses.
 	AcceptHash AcceptPolicy = "hash"
 )
 
@@ -77,6 +78,7 @@ type Config struct {
 	CPUs         []int            // worker i is pinned to CPUs[i%len]; empty: not pinned
 	Accept       AcceptPolicy     // default shared
 	FountainMark int              // connections, default 256
+	Loads        []WorkerLoad     // by worker: where each tells its load; empty: nowhere
 	Limits       Limits
 	Upstream     UpstreamLimits
 	Forwarded    Forwarded
@@ -119,6 +121,8 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("no address to listen on")
 	case c.Workers < 1:
 		return fmt.Errorf("workers: %d, want 1 or more", c.Workers)
+	case len(c.Loads) != 0 && len(c.Loads) != c.Workers:
+		return fmt.Errorf("loads: %d, want one for each of %d workers", len(c.Loads), c.Workers)
 	case c.Accept != AcceptShared && c.Accept != AcceptFountain && c.Accept != AcceptHash:
 		return fmt.Errorf("accept policy %q: want shared, fountain or hash", c.Accept)
 	case c.LogFormat != LogOff && c.LogFormat != LogJSON && c.LogFormat != LogNginx:

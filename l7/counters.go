@@ -49,6 +49,7 @@ func (w *Worker) publish() {
 	put(&c.upstreamOpen, uint64(w.backends))
 	put(&c.upstreamIdle, uint64(w.clusters.Idle))
 	put(&c.buffered, w.buffers.held+uint64(len(w.up)+len(w.down)+cap(w.head)))
+	w.load.tell(w)
 	if now := w.now; now-c.lastTurn.Load() >= 1 {
 		c.lastTurn.Store(now)
 	}

@@ -48,7 +48,9 @@ func (w *Worker) wait() (int, error) {
 		if t > 0 {
 			t -= nap
 		}
+		w.load.asleep(true, w)
 		n, e = sysEpollWait(w.epfd, w.events[:], t)
+		w.load.asleep(false, w)
 	}
 	if e != 0 && e != unix.EINTR {
 		return 0, fmt.Errorf("worker %d: epoll_wait: %w", w.id, e)

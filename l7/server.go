@@ -130,6 +130,27 @@ func (s *Server) Close() {
 // the ports that the kernel chose.
 func (s *Server) Addresses() []netip.AddrPort { return s.addresses }
 
+// Listener is a bound address and its listening sockets: one, or with AcceptHash
+// one of each worker, by worker. The Server owns the sockets.
+type Listener struct {
+	Addr    netip.AddrPort
+	Sockets []int
+}
+
+// Listeners returns the listeners in the order of Config.Addresses. Their sockets
+// are valid until Run returns.
+func (s *Server) Listeners() []Listener {
+	each := 1
+	if s.config.Accept == AcceptHash {
+		each = len(s.workers)
+	}
+	out := make([]Listener, len(s.addresses))
+	for i, addr := range s.addresses {
+		out[i] = Listener{Addr: addr, Sockets: s.sockets[i*each : (i+1)*each]}
+	}
+	return out
+}
+
 // Table returns the table in force, or nil before the first SetTable.
 func (s *Server) Table() *route.Table { return s.table.Load() }
 
@@ -174,6 +195,7 @@ func (s *Server) Run(ctx context.Context) error {
 	for i, w := range s.workers {
 		workers.Go(func() {
 			if errs[i] = w.run(); errs[i] != nil {
+				s.silence(i)
 				stop()
 			}
 		})
@@ -190,6 +212,19 @@ func (s *Server) Run(ctx context.Context) error {
 		unix.Close(fd)
 	}
 	return errors.Join(errs...)
+}
+
+// silence ends the listening of a worker that broke, on sockets of its own: the
+// kernel then gives new connections to the others. It closes nothing.
+func (s *Server) silence(worker int) {
+	if s.config.Accept != AcceptHash {
+		return
+	}
+	for _, l := range s.Listeners() {
+		if err := unix.Shutdown(l.Sockets[worker], unix.SHUT_RD); err != nil {
+			s.config.Logger.Warn("a broken worker still listens", "worker", worker, "listener", l.Addr, "err", err)
+		}
+	}
 }
 
 // Kill ends a drain at once: open connections are closed. Without a drain before

@@ -93,6 +93,7 @@ type Worker struct {
 
 	counters counters
 	takeover takeover
+	load     loadTeller
 	wakeUp   atomic.Bool // a wake-up is on its way
 }
 
@@ -115,6 +116,7 @@ func newWorker(s *Server, id int) (*Worker, error) {
 		epfd:   int32(epfd),
 		wakefd: int32(wakefd),
 		epoch:  time.Now(),
+		load:   newLoadTeller(s.config, id),
 		up:     make([]byte, requestRead),
 		down:   make([]byte, answerRead),
 		head:   make([]byte, 0, 8<<10),
