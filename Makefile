@@ -12,7 +12,7 @@ UNIT   := ./agent/... ./cmd/... ./k8s/... ./l7/...
 WHOLE  := ./tests/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build fmt lint deps test test-root race fuzz bench demo check clean
+.PHONY: help build fmt lint deps test test-root race cluster cluster-binaries fuzz bench demo check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
@@ -32,7 +32,13 @@ lint: ## go.mod, gofmt, vet, staticcheck
 deps: ## install what the tests need besides Go (Debian, as root); say what is missing otherwise
 	@sh tests/deps.sh
 
-test: deps ## all tests; those with network namespaces need root and say so if it is missing
+cluster-binaries: deps ## build kube-apiserver and kube-controller-manager for the tests, as root: ten minutes, once
+	@[ "$$(id -u)" != 0 ] || $(GO) run ./tests/cluster/up -build
+
+cluster: cluster-binaries ## run a Kubernetes API server by hand, without nodes
+	$(GO) run ./tests/cluster/up
+
+test: deps cluster-binaries ## all tests; those with network namespaces need root and say so if it is missing
 	$(GOTEST) $(UNIT)
 	$(GOTEST) -count=1 -p 1 -timeout 14m $(WHOLE)
 

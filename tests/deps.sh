@@ -15,6 +15,7 @@ need wrk wrk
 need ip iproute2
 need strace strace
 need gcc "gcc libc6-dev"
+need etcd etcd-server
 
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
@@ -31,9 +32,9 @@ if [ ! -e "$policy" ]; then
 	trap 'exit 1' HUP INT TERM
 	printf '#!/bin/sh\nexit 101\n' >"$policy"
 	chmod 755 "$policy"
-	echo "services of nginx and haproxy are not started now; at the next boot they are, unless disabled"
+	echo "services of nginx, haproxy and etcd are not started now; at the next boot they are, unless disabled"
 else
-	echo "services of nginx and haproxy are started if $policy allows it"
+	echo "services of nginx, haproxy and etcd are started if $policy allows it"
 fi
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq

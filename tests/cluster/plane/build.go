@@ -28,7 +28,7 @@ func Build(progress io.Writer) error {
 func find(progress io.Writer) (binaries, error) {
 	etcd, err := exec.LookPath("etcd")
 	if err != nil {
-		return binaries{}, fmt.Errorf("etcd is missing: install Debian's etcd-server (make deps): %w", err)
+		return binaries{}, fmt.Errorf("etcd is missing: install Debian's package etcd-server, as make deps does for root: %w", err)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
