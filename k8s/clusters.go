@@ -21,6 +21,7 @@ type cluster struct {
 	prefers preference
 	stale   bool                      // its endpoints are still those of other sources
 	excused map[netip.AddrPort]uint64 // losses that its slices have overruled
+	judged  []netip.Addr              // under which it is found
 	notices []Notice
 	hosts   int  // that lead to it
 	listed  bool // it is in the result's list

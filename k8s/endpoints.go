@@ -18,12 +18,14 @@ type surroundings struct {
 	loopback bool // endpoints on loopback addresses are used
 	reserved reserved
 	lost     func(netip.Addr) uint64 // nil: nothing is known to be lost
+	judged   judged
 }
 
 // refresh sets the endpoints of c from the slices and reports a change.
 func (x *sliceIndex) refresh(c *cluster, from *surroundings) bool {
 	c.notices, c.stale = nil, false
 	if !c.known {
+		from.judged.set(c, nil)
 		return c.SetEndpoints(route.Listing{})
 	}
 	named := x.byService[c.service]
@@ -51,7 +53,7 @@ func (x *sliceIndex) refresh(c *cluster, from *surroundings) bool {
 			Remedy:  "name the port alike in the Service and in its EndpointSlices"})
 	}
 	c.noteLocality(from.locality)
-	c.findLost(all.list, from)
+	from.judged.set(c, c.findLost(all.list, from))
 	return c.SetEndpoints(all.split(c.prefers))
 }
 

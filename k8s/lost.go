@@ -1,41 +1,59 @@
 package k8s
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
 	"github.com/weirproxy/weir/l7/route"
 )
 
-// ApplyLost brings clusters in step at once with what Options.Lost says of the
-// addresses. It looks through the endpoints of all clusters, and refreshes those
-// that have one of them. It does nothing before the first Apply.
-func (t *Translator) ApplyLost(addresses []netip.Addr) Result {
-	asked := make(map[netip.Addr]bool, len(addresses))
-	for _, a := range addresses {
-		asked[a] = true
+// judged finds the clusters with endpoints that this node may know to be lost.
+type judged map[netip.Addr]map[*cluster]bool
+
+// set notes the addresses of c, in the place of those before.
+func (j judged) set(c *cluster, addresses []netip.Addr) {
+	if slices.Equal(c.judged, addresses) {
+		return
 	}
-	has := func(e *route.Endpoint) bool { return asked[e.Addr.Addr()] }
-	var stale []*cluster
-	for _, c := range t.clusters.byName {
-		set := c.Endpoints()
-		if slices.ContainsFunc(set.Active, has) || slices.ContainsFunc(set.Draining, has) || slices.ContainsFunc(set.Lost, has) {
-			stale = append(stale, c)
+	for _, a := range c.judged {
+		if delete(j[a], c); len(j[a]) == 0 {
+			delete(j, a)
 		}
 	}
-	return t.follow(nil, stale, nil, false)
+	for _, a := range addresses {
+		if j[a] == nil {
+			j[a] = make(map[*cluster]bool, 1)
+		}
+		j[a][c] = true
+	}
+	c.judged = addresses
+}
+
+// ApplyLost brings the clusters in step at once that have endpoints of these
+// addresses, about which Options.Lost says something else than before. It does
+// nothing before the first Apply.
+func (t *Translator) ApplyLost(addresses []netip.Addr) Result {
+	stale := make(map[*cluster]bool)
+	for _, a := range addresses {
+		for c := range t.from.judged[a] {
+			stale[c] = true
+		}
+	}
+	return t.follow(nil, slices.Collect(maps.Keys(stale)), nil, false)
 }
 
 // findLost marks those in list that this node knows to be cut off.
 //
 // What a slice newly says counts more than an older loss: an endpoint that was not
 // listed before, or was not ready and is, may be another pod with the same address.
-// Endpoints on other nodes are not for this one to judge.
-func (c *cluster) findLost(list []state, from *surroundings) {
+// Endpoints on other nodes are not for this one to judge; addresses are those of the
+// rest.
+func (c *cluster) findLost(list []state, from *surroundings) (addresses []netip.Addr) {
 	excused := c.excused
 	c.excused = nil
 	if from.lost == nil {
-		return
+		return nil
 	}
 	set := c.Endpoints()
 	for n := range list {
@@ -44,6 +62,7 @@ func (c *cluster) findLost(list []state, from *surroundings) {
 		if e.Node != "" && from.node != "" && !e.Local {
 			continue
 		}
+		addresses = append(addresses, e.Addr.Addr())
 		loss := from.lost(e.Addr.Addr())
 		if loss == 0 {
 			continue
@@ -60,4 +79,5 @@ func (c *cluster) findLost(list []state, from *surroundings) {
 		}
 		c.excused[e.Addr] = loss
 	}
+	return addresses
 }

@@ -55,6 +55,7 @@ func (w *work) install() *route.Table {
 		if c.hosts == 0 && c.listed {
 			c.listed = false
 			t.clusters.drop(c)
+			t.from.judged.set(c, nil)
 			delete(t.noted, c)
 			w.clusters.remove = append(w.clusters.remove, c.Cluster)
 			w.forgot = w.forgot || len(c.notices) != 0

@@ -105,7 +105,7 @@ func NewTranslator(o Options) *Translator {
 		leading:  make(map[types.NamespacedName]map[string]bool),
 		policies: make(policies), clusters: newClusters(o.Workers),
 		admitted: make(map[types.NamespacedName]int), noted: make(map[*cluster]bool),
-		from: surroundings{loopback: o.AllowLoopback, lost: o.Lost},
+		from: surroundings{loopback: o.AllowLoopback, lost: o.Lost, judged: make(judged)},
 	}
 }
 
