@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,12 +72,13 @@ func TestALeadThatIsGivenUpIsTakenSoon(t *testing.T) {
 // A leader that hangs must have stopped before another begins.
 func TestALeaderThatCannotRenewStopsBeforeAnotherBegins(t *testing.T) {
 	bubble(t, func(t *testing.T, c *cluster) {
-		a, b := start(t, c, "a", nil), start(t, c, "b", nil)
+		way := &brittle{cluster: c}
+		a, b := startBy(t, way, c, "a", nil), start(t, c, "b", nil)
 		a.Set(nil, nil)
 		after(time.Second)
 		b.Set(nil, nil)
 		after(time.Minute)
-		cut(a, c)
+		way.cut.Store(true)
 		var aStopped, bBegan time.Duration
 		for at := time.Duration(0); at < 2*time.Minute && bBegan == 0; at += 100 * time.Millisecond {
 			after(100 * time.Millisecond)
@@ -95,22 +97,27 @@ func TestALeaderThatCannotRenewStopsBeforeAnotherBegins(t *testing.T) {
 	})
 }
 
-// cut lets no call of r reach the cluster; others reach it.
-func cut(r *reporting, c *cluster) {
-	r.Reporter.election.api = down{c}
+// brittle is a way to the API server on which, once it is cut, no request about
+// the Lease gets an answer.
+type brittle struct {
+	*cluster
+	cut atomic.Bool
 }
 
-// down is an API server that does not answer about Leases.
-type down struct{ *cluster }
-
-func (d down) updateLease(ctx ctx, _ *lease) (*lease, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
+func (b *brittle) updateLease(ctx ctx, l *lease) (*lease, error) {
+	if b.cut.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return b.cluster.updateLease(ctx, l)
 }
 
-func (d down) lease(ctx ctx, _ types.NamespacedName, _ bool) (*lease, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
+func (b *brittle) lease(ctx ctx, key types.NamespacedName, cached bool) (*lease, error) {
+	if b.cut.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return b.cluster.lease(ctx, key, cached)
 }
 
 func TestALeaderWhoseLeaseWasTakenStops(t *testing.T) {

@@ -62,7 +62,9 @@ func TestAnEventThatLastsIsRefreshedRarely(t *testing.T) {
 			t.Errorf("%d requests in 6 h, series %+v, want one each half an hour, counted", n, e.Series)
 		}
 		// As the API server deletes it, a new one comes.
+		c.mu.Lock()
 		clear(c.events)
+		c.mu.Unlock()
 		after(eventRefresh + time.Minute)
 		only(t, c)
 		// When the notice goes, nothing more is written.
@@ -288,8 +290,7 @@ func TestWhatOneNamespaceRefusesIsToldOnce(t *testing.T) {
 			c.put(name(ns, fmt.Sprint("i", n)), "")
 			notices = append(notices, refusal(ns, fmt.Sprint("i", n), "taken"))
 		}
-		r := start(t, c, "a", nil)
-		r.Reporter.api = poor{c}
+		r := startBy(t, poor{c}, c, "a", nil)
 		r.Set(nil, notices)
 		after(time.Minute)
 		warned := 0

@@ -56,6 +56,12 @@ type reporting struct {
 // start runs a reporter of agent against c; it is stopped at the end of the test.
 func start(t *testing.T, c *cluster, agent string, edit func(*Config)) *reporting {
 	t.Helper()
+	return startBy(t, c, c, agent, edit)
+}
+
+// startBy is start with requests that go by another way to c.
+func startBy(t *testing.T, by api, c *cluster, agent string, edit func(*Config)) *reporting {
+	t.Helper()
 	l := newLogs()
 	config := Config{
 		API: &rest.Config{}, Identity: agent, Namespace: "weir", Lease: "weir",
@@ -68,7 +74,7 @@ func start(t *testing.T, c *cluster, agent string, edit func(*Config)) *reportin
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reporting{Reporter: newReporter(config, c), done: make(chan struct{}), logs: l}
+	r := &reporting{Reporter: newReporter(config, by), done: make(chan struct{}), logs: l}
 	ctx, cancel := context.WithCancel(t.Context())
 	r.stop = cancel
 	go func() {
