@@ -237,6 +237,11 @@ func (a *api) watch(w http.ResponseWriter, c *call) {
 	fmt.Fprint(w, strings.Join(first, ""))
 	w.(http.Flusher).Flush()
 	for {
+		select {
+		case <-cut:
+			return // what happened since is for the next watch
+		default:
+		}
 		a.mu.Lock()
 		grown := a.grown
 		var out []string

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 )
 
 // clients send the requests, one for each group of kinds.
@@ -37,6 +38,12 @@ func newClients(config *rest.Config, agent string) (*clients, error) {
 	c.ContentType = runtime.ContentTypeProtobuf
 	c.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	if c.BearerTokenFile != "" {
+		// Unlike what rest.Config does by itself, this reads the file again not only
+		// once a minute, but also when its token was refused.
+		c.Wrap(transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(c.BearerTokenFile)))
+		c.BearerToken, c.BearerTokenFile = "", ""
+	}
 	wire, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("client of the API server: %w", err)
