@@ -104,6 +104,10 @@ func TestNearEndpointsComeFirst(t *testing.T) {
 			endpoint(1, "n3", "z2", for1("forZones", "z1")), endpoint(2, "n2", "z1", for1("forZones", "z2"))}, "1 | 2", ""},
 		{"not all have zone hints", "", []string{
 			endpoint(1, "n3", "z2", for1("forZones", "z1")), endpoint(2, "n2", "z1", "")}, "1 2", ""},
+		{"the first has no zone hint", "", []string{
+			endpoint(1, "n3", "z2", ""), endpoint(2, "n2", "z1", for1("forZones", "z1"))}, "1 2", ""},
+		{"the first has no node hint", "", []string{
+			endpoint(1, "n3", "z2", ""), endpoint(2, "n2", "z1", for1("forNodes", "n1"))}, "1 2", ""},
 		{"not all have zone hints, zones decide", zone, []string{
 			endpoint(1, "n3", "z2", for1("forZones", "z1")), endpoint(2, "n2", "z1", "")}, "2 | 1", ""},
 		{"only ready ones need hints", "", []string{

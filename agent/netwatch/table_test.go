@@ -219,15 +219,57 @@ func TestASilentPodIsLostForALittleWhile(t *testing.T) {
 	w.wants("silent", podA)
 	w.pass(silenceMax)
 	w.wants("after its time")
-	w.setNeighbour(seat{cni0, podA}, neighbour{mac: macA, failed: true})
+	w.setPort(station{cni0, macA}, 0) // its hardware address is still known
 	w.wants("still silent")
 	w.setNeighbour(seat{cni0, podA}, neighbour{mac: macA})
 	w.wants("answering")
 	w.setNeighbour(seat{cni0, podA}, neighbour{failed: true})
 	w.wants("silent again", podA)
+	w.setPort(station{cni0, macA}, vethB)
+	w.wants("silent behind another port", podA)
+	if got := w.links(); got != "veth4 veth4" {
+		t.Errorf("links are %q, want both behind veth4", got)
+	}
+}
+
+func TestALinkThatGoesIsMoreThanSilence(t *testing.T) {
+	for _, wait := range []time.Duration{0, silenceMax} {
+		w := bridged(t)
+		w.setNeighbour(seat{cni0, podA}, neighbour{failed: true})
+		w.wants("silent", podA)
+		w.pass(wait)
+		w.settle(w.now)
+		w.expire(w.now)
+		w.removeLink(vethA)
+		w.pass(silenceMax)
+		w.wants("gone", podA)
+		w.pass(lossMax)
+		w.wants("after its time")
+		if w.pods[podA] != nil {
+			t.Error("it is never forgotten")
+		}
+	}
+}
+
+func TestASilentPodWhoseLinkIsBackIsLostForALittleWhile(t *testing.T) {
+	w := bridged(t)
 	w.removeLink(vethA)
+	w.wants("gone", podA)
+	w.veth(vethA, cni0)
+	w.setNeighbour(seat{cni0, podA}, neighbour{failed: true})
+	w.wants("there, and silent", podA)
 	w.pass(silenceMax)
-	w.wants("gone, which is more than silent", podA)
+	w.wants("after its time")
+}
+
+func TestAPortThatLeavesItsBridgeLosesItsPodAfterTheGrace(t *testing.T) {
+	w := bridged(t)
+	w.veth(vethA, 0)
+	w.wants("at once")
+	w.pass(grace)
+	w.wants("after the grace", podA)
+	w.veth(vethA, cni0)
+	w.wants("in the bridge again")
 }
 
 func TestAnAddressThatMovedIsNotLost(t *testing.T) {
@@ -315,6 +357,9 @@ func TestARouteIsReplaced(t *testing.T) {
 	w := routed(t)
 	w.setRoute(host(podA), hop{link: vethB}, true)
 	w.wants("replaced")
+	if got := w.links(); got != "veth4 veth4" {
+		t.Errorf("links are %q, want both behind veth4", got)
+	}
 	w.removeLink(vethA)
 	w.wants("its old link is deleted")
 	w.removeLink(vethB)

@@ -65,8 +65,8 @@ func (c *Cluster) Endpoints() *EndpointSet { return c.set.Load() }
 
 // SetEndpoints replaces the endpoints and reports whether anything changed.
 //
-// An Endpoint that was listed before with equal fields keeps its pointer, unless it
-// was lost. One goroutine at a time may call it; readers need no lock.
+// An Endpoint that was listed before with equal fields keeps its pointer. One
+// goroutine at a time may call it; readers need no lock.
 func (c *Cluster) SetEndpoints(l Listing) bool {
 	old := c.set.Load()
 	p := newPicker(old)
@@ -80,7 +80,7 @@ func (c *Cluster) SetEndpoints(l Listing) bool {
 	next.Draining = p.pick(nil, l.Draining)
 	next.Lost = p.pick(nil, l.Lost)
 	if slices.Equal(next.Active, old.Active) && slices.Equal(next.Tiers, old.Tiers) &&
-		slices.Equal(next.Draining, old.Draining) && sameEndpoints(next.Lost, old.Lost) {
+		slices.Equal(next.Draining, old.Draining) && slices.Equal(next.Lost, old.Lost) {
 		return false
 	}
 	c.set.Store(next)
@@ -93,12 +93,10 @@ type picker struct {
 	seen  map[netip.AddrPort]bool
 }
 
-// newPicker knows those of set that workers know. A lost endpoint that comes back is
-// a new one to them: they have given up the old one.
 func newPicker(set *EndpointSet) picker {
-	n := len(set.Active) + len(set.Draining)
+	n := len(set.Active) + len(set.Draining) + len(set.Lost)
 	p := picker{make(map[Endpoint]*Endpoint, n), make(map[netip.AddrPort]bool, n)}
-	for _, list := range [][]*Endpoint{set.Active, set.Draining} {
+	for _, list := range [][]*Endpoint{set.Active, set.Draining, set.Lost} {
 		for _, e := range list {
 			p.known[*e] = e
 		}
@@ -123,8 +121,4 @@ func (p picker) pick(out []*Endpoint, list []Endpoint) []*Endpoint {
 	}
 	slices.SortFunc(out[start:], func(a, b *Endpoint) int { return a.Addr.Compare(b.Addr) })
 	return out
-}
-
-func sameEndpoints(a, b []*Endpoint) bool {
-	return slices.EqualFunc(a, b, func(x, y *Endpoint) bool { return *x == *y })
 }
