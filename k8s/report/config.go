@@ -76,7 +76,7 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("rate %d: want 0 or more", c.Rate)
 	}
 	if s := c.Publish.Service; s != "" && (serviceKey(s).Namespace == "" || serviceKey(s).Name == "") {
-		return c, fmt.Errorf("Service to publish %q: want NAMESPACE/NAME", s)
+		return c, fmt.Errorf("publish Service %q: want NAMESPACE/NAME", s)
 	}
 	for _, a := range c.Publish.Addresses {
 		if err := CheckAddress(a); err != nil {

@@ -162,7 +162,7 @@ func (c *cluster) ingress(ctx context.Context, key types.NamespacedName) (*netwo
 	i = i.DeepCopy()
 	if by := c.managed[key]; by != "" {
 		i.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: by, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: "status",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:status":{"f:loadBalancer":{"f:ingress":{}}}}`)}}}
+			FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:loadBalancer":{"f:ingress":{}}}}`)}}
 	}
 	return i, nil
 }

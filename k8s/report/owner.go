@@ -24,7 +24,7 @@ func wrote(manager string, fields []metav1.ManagedFieldsEntry) bool {
 				} `json:"f:loadBalancer"`
 			} `json:"f:status"`
 		}
-		if json.Unmarshal(f.FieldsV1.Raw, &set) == nil && set.Status.LoadBalancer.Ingress != nil {
+		if json.Unmarshal(f.FieldsV1.GetRawBytes(), &set) == nil && set.Status.LoadBalancer.Ingress != nil {
 			return true
 		}
 	}

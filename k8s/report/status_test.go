@@ -342,7 +342,7 @@ func TestStatusesAreLeftAloneOnRequest(t *testing.T) {
 
 func TestWhoWroteAStatus(t *testing.T) {
 	entry := func(manager, subresource, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	const list = `{"f:status":{"f:loadBalancer":{"f:ingress":{}}}}`
 	for _, tt := range []struct {
