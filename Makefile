@@ -1,5 +1,7 @@
 # Targets for building and testing Weir. "make" lists them.
 
+# The objects in sockmap/ come from this version of clang.
+CLANG_MAJOR := 14
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 30s
 BENCH       ?=
@@ -8,11 +10,11 @@ COMMIT      ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown
 
 GO     ?= go
 GOTEST := $(GO) run ./tests/gotest
-UNIT   := ./agent/... ./cmd/... ./k8s/... ./l7/...
+UNIT   := ./agent/... ./cmd/... ./k8s/... ./l7/... ./sockmap/...
 WHOLE  := ./tests/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build fmt lint deps test test-root race cluster cluster-binaries fuzz bench demo check clean
+.PHONY: help build generate generate-check fmt lint deps test test-root race cluster cluster-binaries fuzz bench demo check clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
@@ -20,11 +22,21 @@ help: ## list the targets
 build: ## build bin/weir
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION) -X main.commit=$(COMMIT)" -o bin/weir ./cmd/weir
 
-fmt: ## format the Go code
-	gofmt -w agent cmd k8s l7 tests
+generate: ## compile bpf/*.bpf.c; what comes out is committed, so that building needs no clang
+	@have=$$(clang -dumpversion 2>/dev/null | cut -d. -f1); test "$$have" = $(CLANG_MAJOR) || \
+		{ echo "clang $(CLANG_MAJOR) is wanted, found: $${have:-none}"; exit 1; }
+	$(GO) generate ./sockmap
+
+generate-check: generate ## fail if sockmap/ is not what bpf/*.bpf.c compiles to, or that is not laid out
+	clang-format --dry-run --Werror bpf/*.bpf.c
+	git diff --exit-code --stat -- sockmap
+
+fmt: ## format the code
+	gofmt -w agent cmd k8s l7 sockmap tests
+	@! command -v clang-format >/dev/null || clang-format -i bpf/*.bpf.c
 
 lint: ## go.mod, gofmt, vet, staticcheck
-	@files=$$(gofmt -l agent cmd k8s l7 tests); test -z "$$files" || { echo "not formatted: $$files"; exit 1; }
+	@files=$$(gofmt -l agent cmd k8s l7 sockmap tests); test -z "$$files" || { echo "not formatted: $$files"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...

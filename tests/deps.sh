@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the programs that the tests use as peers, and a C compiler for the
-# race detector, on Debian and as root. Otherwise it names what is missing; the
+# Installs the programs that the tests use as peers, a C compiler for the race
+# detector and another for BPF, on Debian and as root. Otherwise it names what is missing; the
 # tests that need it then skip.
 set -eu
 
@@ -15,6 +15,8 @@ need wrk wrk
 need ip iproute2
 need strace strace
 need gcc "gcc libc6-dev"
+need clang "clang llvm libbpf-dev"
+need clang-format clang-format
 need etcd etcd-server
 
 [ -n "$missing" ] || exit 0

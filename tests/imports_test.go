@@ -61,6 +61,10 @@ var table = map[string]allowed{
 		project: []string{"l7/route", "l7/http1", "l7/upstream"},
 		others:  []string{"golang.org/x/sys/unix"},
 	},
+	"sockmap": {
+		why:    "it is the only user of BPF and knows nothing of the rest",
+		others: []string{"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
+	},
 	"l7/route":    {why: "the model can be tested with a literal: standard library only"},
 	"l7/http1":    {why: "a codec without I/O: standard library only"},
 	"l7/upstream": {why: "it picks endpoints and pools connections", project: []string{"l7/route"}},
