@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -52,13 +53,15 @@ type agent struct {
 // be read, or if the data path breaks.
 //
 // Unless the environment sets GOMAXPROCS, Run sets it to one more than the
-// workers, for everything that is not a worker, until it returns.
+// workers, for everything that is not a worker, until it returns. Likewise, without
+// GOGC, garbage is collected more often.
 func Run(ctx context.Context, config Config) (err error) {
 	system := os.DirFS("/")
 	if config, err = config.complete(system); err != nil {
 		return err
 	}
 	defer reserveProcs(config.Workers + 1)()
+	defer tightenGC()()
 	a := &agent{config: config, state: new(state)}
 	if a.log, err = config.openLog(); err != nil {
 		return err
@@ -99,6 +102,21 @@ func reserveProcs(n int) (undo func()) {
 	return func() { runtime.GOMAXPROCS(before) }
 }
 
+// gcPercent is how much garbage may gather, percent of what is in use. The data path
+// makes none, so only the control path pays for collecting it twice as often, and
+// 5,000 Ingresses take 100 MB instead of 130.
+const gcPercent = 50
+
+// tightenGC sets gcPercent, unless the environment sets GOGC, and returns how to undo
+// it.
+func tightenGC() (undo func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	before := debug.SetGCPercent(gcPercent)
+	return func() { debug.SetGCPercent(before) }
+}
+
 // listenAdmin binds the admin server's address, nil if it has none.
 func listenAdmin(c Config) (net.Listener, error) {
 	if !c.AdminAddress.IsValid() {
@@ -124,7 +142,7 @@ func (a *agent) run(ctx context.Context, adminListener net.Listener) error {
 	var helpers sync.WaitGroup
 	helpers.Go(func() { a.listen(helping) })
 	if a.state.network != nil {
-		helpers.Go(func() { a.followNetwork(helping) })
+		helpers.Go(func() { followNetwork(helping, a.state.network.Run, a.config.Logger) })
 	}
 	helpers.Go(func() {
 		if err := a.follow(helping); err != nil {

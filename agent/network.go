@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -11,18 +12,18 @@ import (
 // networkRetry is the time between two attempts to follow the node's network.
 const networkRetry = 10 * time.Second
 
-// followNetwork follows the node's network until ctx ends. Where that can't be
-// done pods are served as their slices say.
-func (a *agent) followNetwork(ctx context.Context) {
+// followNetwork runs what follows the node's network until ctx ends. Where that
+// can't be done pods are served as their slices say.
+func followNetwork(ctx context.Context, run func(context.Context) error, logger *slog.Logger) {
 	said := ""
 	for {
-		err := a.state.network.Run(ctx)
+		err := run(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if text := err.Error(); text != said {
 			said = text
-			a.config.Logger.Warn("pods of this node that lose their network are not noticed before their slices say so", "err", err)
+			logger.Warn("pods of this node that lose their network are not noticed before their slices say so", "err", err)
 		}
 		select {
 		case <-ctx.Done():
