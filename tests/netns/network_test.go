@@ -289,3 +289,32 @@ func TestAnOverflowIsMadeUpFor(t *testing.T) {
 	}
 	w.await("a loss after the overflow", func() bool { return w.Lost(list[2].Addr) != 0 })
 }
+
+// TestPodsWithIPv6: one with a route, one on a bridge.
+func TestPodsWithIPv6(t *testing.T) {
+	newNode(t, pods.Routed)
+	w := watch(t)
+	batch(t, []string{
+		"link add r0 group 77 up type veth peer name r1", "link set r1 up",
+		"link add b0 up type bridge",
+		"link add p0 group 77 master b0 up type veth peer name p1", "link set p1 up",
+		"addr add fd01::1/64 dev b0 nodad",
+		"route add fd02::5/128 dev r0",
+		"neigh add fd01::5 lladdr 02:00:00:00:00:05 dev b0",
+	})
+	t.Cleanup(func() { sh(t, "link del b0") })
+	if out, err := exec.Command("bridge", "fdb", "add", "02:00:00:00:00:05", "dev", "p0", "master", "static").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	routed, bridged := netip.MustParseAddr("fd02::5"), netip.MustParseAddr("fd01::5")
+	for a, want := range map[netip.Addr]string{
+		routed: "r0", bridged: "p0", netip.MustParseAddr("fd01::7"): "b0", netip.MustParseAddr("fd01::1"): "b0",
+	} {
+		w.await(a.String()+" behind "+want, func() bool { link, _ := w.Local(a); return link == want })
+	}
+	sh(t, "link del group 77")
+	w.await("both are lost", func() bool { return w.Lost(routed) != 0 && w.Lost(bridged) != 0 })
+	if s := w.Stats(); s.Losses != 2 {
+		t.Errorf("%+v, want two losses", s)
+	}
+}
