@@ -63,7 +63,7 @@ func BenchmarkIngressChange(b *testing.B) {
 		key := name("ns-0", "app-0")
 		other := o.Ingresses[key].DeepCopy()
 		other.Spec.Rules[0].HTTP.Paths[1].Path = "/v2"
-		changed := o.clone()
+		changed := o.Clone()
 		changed.Ingresses[key] = other
 		t := NewTranslator(Options{Workers: 2})
 		t.Apply(o)

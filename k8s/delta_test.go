@@ -163,6 +163,31 @@ func (w *world) changeIngress() {
 	w.Ingresses[key] = i
 }
 
+// edits returns what differs from before, and some that does not.
+func (w *world) edits(before *Objects) *Edits {
+	e := NewEdits()
+	differ(e.Ingresses, before.Ingresses, w.Ingresses)
+	differ(e.Services, before.Services, w.Services)
+	differ(e.EndpointSlices, before.EndpointSlices, w.EndpointSlices)
+	e.Services[w.name("s", 3)] = true
+	e.Ingresses[w.name("i", 5)] = true
+	return e
+}
+
+// differ puts into edits the names of what differs.
+func differ[T comparable](edits map[types.NamespacedName]bool, before, now map[types.NamespacedName]T) {
+	for key, o := range now {
+		if before[key] != o {
+			edits[key] = true
+		}
+	}
+	for key := range before {
+		if _, ok := now[key]; !ok {
+			edits[key] = true
+		}
+	}
+}
+
 // dump tells all that a translation holds. What a Service with a renamed port had
 // before stays in use, so it has a history and is left out.
 func dump(t *Translator, r Result) []string {
@@ -213,7 +238,8 @@ func TestChangesAddUpToATranslationFromScratch(t *testing.T) {
 func follow(t *testing.T, seed uint64, options Options) {
 	w := newWorld(seed)
 	tr := NewTranslator(options)
-	tr.Apply(w.clone())
+	tr.Apply(w.Clone())
+	told := w.Clone()
 	for step := range 60 {
 		owners := make(map[string]string)
 		for host, s := range tr.sites {
@@ -257,14 +283,19 @@ func follow(t *testing.T, seed uint64, options Options) {
 						w.Node = n
 					})()
 			}
-			r = tr.Apply(w.clone())
+			now := w.Clone()
+			if w.IntN(2) == 0 {
+				now.Edits = w.edits(told)
+			}
+			r = tr.Apply(now)
 		}
+		told = w.Clone()
 		scratch := NewTranslator(options)
 		for host, owner := range owners {
 			s := scratch.site(host)
 			s.owned, s.owner = true, owner
 		}
-		want := dump(scratch, scratch.Apply(w.clone()))
+		want := dump(scratch, scratch.Apply(w.Clone()))
 		got := dump(tr, r)
 		slices.Sort(want)
 		slices.Sort(got)
@@ -275,7 +306,7 @@ func follow(t *testing.T, seed uint64, options Options) {
 		if (r.Table != nil) != (tr.table != before) {
 			t.Errorf("seed %d, step %d: table %v told, but version %d after %d", seed, step, r.Table, tr.table.Version, before.Version)
 		}
-		if again := tr.Apply(w.clone()); again.Table != nil || again.EndpointsChanged != 0 || again.NoticesChanged {
+		if again := tr.Apply(w.Clone()); again.Table != nil || again.EndpointsChanged != 0 || again.NoticesChanged {
 			t.Errorf("seed %d, step %d: the same objects again = %+v, want no change", seed, step, again)
 		}
 		leftovers(t, tr)
@@ -326,6 +357,11 @@ func leftovers(t *testing.T, tr *Translator) {
 			if tr.sites[host] == nil {
 				t.Errorf("host %q is kept below %q, but is gone", host, wildcard)
 			}
+		}
+	}
+	for key, s := range tr.services {
+		if s == nil {
+			t.Errorf("Service %s is kept, but is gone", key)
 		}
 	}
 	for c := range maps.Keys(tr.noted) {

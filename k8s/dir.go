@@ -165,7 +165,7 @@ func (s *session) publish(unread []Notice) {
 	if s.told != nil && o.same(s.told) && slices.Equal(notices, s.notices) {
 		return
 	}
-	s.told = o.clone() // the maps handed over may be edited
+	s.told = o.Clone() // the maps handed over may be edited
 	s.notices = slices.Clone(notices)
 	s.changed(Change{Objects: o, Notices: notices})
 }
@@ -183,7 +183,8 @@ func (o *Objects) same(p *Objects) bool {
 		maps.Equal(o.ConfigMaps, p.ConfigMaps) && maps.Equal(o.Secrets, p.Secrets) && maps.Equal(o.origin, p.origin)
 }
 
-func (o *Objects) clone() *Objects {
+// Clone returns a copy with maps of its own, and without Edits.
+func (o *Objects) Clone() *Objects {
 	return &Objects{
 		Ingresses: maps.Clone(o.Ingresses), IngressClasses: maps.Clone(o.IngressClasses), Services: maps.Clone(o.Services),
 		EndpointSlices: maps.Clone(o.EndpointSlices), ConfigMaps: maps.Clone(o.ConfigMaps), Secrets: maps.Clone(o.Secrets),

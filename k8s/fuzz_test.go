@@ -73,7 +73,7 @@ func FuzzManifest(f *testing.F) {
 				}
 			}
 		}
-		if again := tr.Apply(o.clone()); again.Table != nil || again.EndpointsChanged != 0 {
+		if again := tr.Apply(o.Clone()); again.Table != nil || again.EndpointsChanged != 0 {
 			t.Fatalf("the second Apply of the same objects = %+v, want no change", again)
 		}
 		Lint(o, options)

@@ -179,13 +179,13 @@ func TestPlaceAndPreferenceChange(t *testing.T) {
 		}
 	}
 	step("at the start", "1 2", 0)
-	o = o.clone()
+	o = o.Clone()
 	s := o.Services[name("t1", "a")].DeepCopy()
 	s.Spec.TrafficDistribution = new("PreferClose")
 	o.Services[name("t1", "a")] = s
 	step("preferred, but the zone is not known", "1 2", 0)
 	for _, zone := range []string{"z1", "z2"} {
-		o = o.clone()
+		o = o.Clone()
 		o.Node = &corev1.Node{}
 		o.Node.Labels = map[string]string{corev1.LabelTopologyZone: zone}
 		want := "2 | 1"
@@ -194,7 +194,7 @@ func TestPlaceAndPreferenceChange(t *testing.T) {
 		}
 		step("in zone "+zone, want, 1)
 	}
-	o = o.clone()
+	o = o.Clone()
 	s = s.DeepCopy()
 	s.Spec.TrafficDistribution, s.Spec.InternalTrafficPolicy = nil, new(corev1.ServiceInternalTrafficPolicyLocal)
 	o.Services[name("t1", "a")] = s

@@ -28,14 +28,17 @@ func (w *work) compareIngresses(o *Objects) {
 		t.class = newClasses(t.options, t.classes)
 		w.notices.add = append(w.notices.add, t.class.notices...)
 	}
-	for key, object := range o.Ingresses {
-		if m := t.ingresses[key]; (all || m == nil || m.object != object) && t.options.watches(key.Namespace) {
-			w.replace(key, m, t.newMember(m, key, object, o))
-		}
+	edits := o.Edits
+	if all {
+		edits = nil
 	}
-	for key, m := range t.ingresses {
-		if o.Ingresses[key] == nil {
+	for key := range candidates(o.Ingresses, t.ingresses, edits, func(e *Edits) map[types.NamespacedName]bool { return e.Ingresses }) {
+		object, m := o.Ingresses[key], t.ingresses[key]
+		switch {
+		case object == nil && m != nil:
 			w.replace(key, m, nil)
+		case object != nil && (all || m == nil || m.object != object) && t.options.watches(key.Namespace):
+			w.replace(key, m, t.newMember(m, key, object, o))
 		}
 	}
 }

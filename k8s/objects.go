@@ -11,7 +11,7 @@ import (
 //
 // The objects are shared and must not be edited once they are in a set: a
 // changed object is a new pointer, and an equal pointer means "not changed". The
-// maps belong to the receiver.
+// maps may be read until the source tells the next change.
 type Objects struct {
 	Ingresses      map[types.NamespacedName]*networkingv1.Ingress
 	IngressClasses map[string]*networkingv1.IngressClass
@@ -23,8 +23,28 @@ type Objects struct {
 	// Node is the node that the agent runs on; nil if it is not known.
 	Node *corev1.Node
 
+	// Edits say what differs from the set that the same source told before; nil if
+	// it does not say.
+	Edits *Edits
+
 	// origin says where in which file an object stands; nil for other sources.
 	origin map[ref]position
+}
+
+// Edits name the objects that may differ from those of an earlier set: new ones,
+// changed ones and those that are gone. Kinds of which there are few are not named.
+type Edits struct {
+	Ingresses      map[types.NamespacedName]bool
+	Services       map[types.NamespacedName]bool
+	EndpointSlices map[types.NamespacedName]bool
+}
+
+// NewEdits returns empty edits that can be filled.
+func NewEdits() *Edits {
+	return &Edits{
+		Ingresses: make(map[types.NamespacedName]bool), Services: make(map[types.NamespacedName]bool),
+		EndpointSlices: make(map[types.NamespacedName]bool),
+	}
 }
 
 // ref names an object within a set.

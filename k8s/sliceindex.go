@@ -18,19 +18,12 @@ func newSliceIndex() *sliceIndex {
 	}
 }
 
-// update takes over next and returns the Services whose slices changed.
-func (x *sliceIndex) update(next map[types.NamespacedName]*discoveryv1.EndpointSlice) map[types.NamespacedName]bool {
+// update takes over the slices of o and returns the Services whose slices changed.
+func (x *sliceIndex) update(o *Objects) map[types.NamespacedName]bool {
 	changed := make(map[types.NamespacedName]bool)
-	for key, s := range next {
-		if x.all[key] != s {
+	for key := range candidates(o.EndpointSlices, x.all, o.Edits, func(e *Edits) map[types.NamespacedName]bool { return e.EndpointSlices }) {
+		if s := o.EndpointSlices[key]; x.all[key] != s {
 			x.replace(key, s, changed)
-		}
-	}
-	if len(x.all) > len(next) {
-		for key := range x.all {
-			if next[key] == nil {
-				x.remove(key, changed)
-			}
 		}
 	}
 	return changed

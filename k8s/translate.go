@@ -3,6 +3,7 @@ package k8s
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -114,28 +115,43 @@ func (t *Translator) findConfigMap(o *Objects) *corev1.ConfigMap {
 // compareServices takes over the Services.
 func (w *work) compareServices(o *Objects) {
 	t := w.t
-	same := len(t.services) == len(o.Services)
-	for key, s := range o.Services {
-		if t.services[key] != s {
-			same = false
-			w.touch(key)
+	for key := range candidates(o.Services, t.services, o.Edits, func(e *Edits) map[types.NamespacedName]bool { return e.Services }) {
+		s := o.Services[key]
+		if t.services[key] == s {
+			continue
+		}
+		w.touch(key)
+		if t.services[key] = s; s == nil {
+			delete(t.services, key)
 		}
 	}
-	if same {
-		return
-	}
-	for key := range t.services {
-		if o.Services[key] == nil {
-			w.touch(key)
-		}
-	}
-	t.services = maps.Clone(o.Services)
 }
 
 // touch makes the hosts dirty that lead to a Service.
 func (w *work) touch(service types.NamespacedName) {
 	for host := range w.t.leading[service] {
 		w.dirty[host] = true
+	}
+}
+
+// candidates yields the names that may stand for different objects in now and
+// before: those of edits, or else all. before may be edited meanwhile.
+func candidates[T, U any](now map[types.NamespacedName]T, before map[types.NamespacedName]U, edits *Edits,
+	of func(*Edits) map[types.NamespacedName]bool) iter.Seq[types.NamespacedName] {
+	if edits != nil {
+		return maps.Keys(of(edits))
+	}
+	return func(yield func(types.NamespacedName) bool) {
+		for key := range now {
+			if !yield(key) {
+				return
+			}
+		}
+		for key := range before {
+			if _, ok := now[key]; !ok && !yield(key) {
+				return
+			}
+		}
 	}
 }
 

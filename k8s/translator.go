@@ -100,7 +100,7 @@ type Translator struct {
 func NewTranslator(o Options) *Translator {
 	o.Workers = max(o.Workers, 1)
 	return &Translator{
-		options: o, ingresses: make(map[types.NamespacedName]*member), slices: newSliceIndex(),
+		options: o, ingresses: make(map[types.NamespacedName]*member), services: make(map[types.NamespacedName]*corev1.Service), slices: newSliceIndex(),
 		sites: make(map[string]*site), below: make(map[string]map[string]bool),
 		leading:  make(map[types.NamespacedName]map[string]bool),
 		policies: make(policies), clusters: newClusters(o.Workers),
@@ -113,9 +113,10 @@ func NewTranslator(o Options) *Translator {
 // routing changed.
 //
 // Objects are compared by pointer: only what depends on changed ones is translated
-// anew. The first call always returns a table.
+// anew. With Edits only these are compared; they must tell all that differs from the
+// set of the last call. The first call always returns a table.
 func (t *Translator) Apply(o *Objects) Result {
-	changed := t.slices.update(o.EndpointSlices)
+	changed := t.slices.update(o)
 	moved := !maps.Equal(t.origin, o.origin)
 	t.origin, t.node = o.origin, o.Node
 	t.keepSurroundings()

@@ -17,7 +17,7 @@ func name(namespace, name string) types.NamespacedName {
 
 // cut returns o without the Ingresses of the given names.
 func cut(o *Objects, names ...types.NamespacedName) *Objects {
-	out := o.clone()
+	out := o.Clone()
 	for _, n := range names {
 		delete(out.Ingresses, n)
 	}
@@ -36,7 +36,7 @@ func TestEqualObjectsChangeNothing(t *testing.T) {
 		t.Errorf("second Apply = %+v, want no change and the same cluster", again)
 	}
 
-	relabelled := o.clone()
+	relabelled := o.Clone()
 	i := o.Ingresses[name("t1", "i")].DeepCopy()
 	i.Labels = map[string]string{"new": "label"}
 	relabelled.Ingresses[name("t1", "i")] = i
@@ -44,7 +44,7 @@ func TestEqualObjectsChangeNothing(t *testing.T) {
 		t.Errorf("Apply after a new label = table %d, want none: it routes alike", r.Table.Version)
 	}
 
-	moved := o.clone()
+	moved := o.Clone()
 	i = i.DeepCopy()
 	i.Spec.Rules[0].HTTP.Paths[0].Path = "/moved"
 	moved.Ingresses[name("t1", "i")] = i
@@ -87,7 +87,7 @@ func TestEndpointsChangeWithoutATable(t *testing.T) {
 	a := table.Match("a.test", "/").Cluster
 	b := table.Match("b.test", "/").Cluster.Endpoints()
 
-	moved := o.clone()
+	moved := o.Clone()
 	s := o.EndpointSlices[name("t1", "a-1")].DeepCopy()
 	s.Endpoints[0].Addresses = []string{"10.0.0.9"}
 	moved.EndpointSlices[name("t1", "a-1")] = s
@@ -253,7 +253,7 @@ func TestConfigMapIsLive(t *testing.T) {
 	if got := size(tr.Apply(o)); got != 8<<20 {
 		t.Errorf("body limit %d, want 8 MiB", got)
 	}
-	changed := o.clone()
+	changed := o.Clone()
 	m := o.ConfigMaps[name("sys", "c")].DeepCopy()
 	m.Data["proxy-body-size"] = "2m"
 	changed.ConfigMaps[name("sys", "c")] = m

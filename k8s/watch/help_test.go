@@ -54,6 +54,9 @@ func (f *follower) start() {
 		f.Run(ctx, func(c k8s.Change) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
+			if c.Objects != nil {
+				c.Objects = c.Objects.Clone() // its maps are not for later
+			}
 			f.changes = append(f.changes, c)
 		})
 	}()

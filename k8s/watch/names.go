@@ -21,7 +21,8 @@ func (s *store) reclassify() {
 		classes[k.Name] = e.object.(*networkingv1.IngressClass)
 	}
 	s.serves = s.options.Serves(classes)
-	for _, e := range s.tables[ingressKind] {
+	for k, e := range s.tables[ingressKind] {
+		s.edits.Ingresses[k] = true // it may have become visible, or invisible
 		s.count(e, true)
 	}
 }
@@ -63,19 +64,22 @@ func (s *store) countSecret(k key, more bool) {
 // countService notes that one more Ingress leads to a Service, or one less. The
 // slices of those that none leads to are kept packed.
 func (s *store) countService(k key, more bool) {
+	before := s.services[k]
 	if more {
-		if s.services[k]++; s.services[k] == 1 {
-			for _, e := range s.byService[k] {
-				e.slice()
-			}
+		s.services[k]++
+	} else if s.services[k]--; before == 1 {
+		delete(s.services, k)
+	}
+	if before > 1 || before == 1 && more {
+		return
+	}
+	s.edits.Services[k] = true
+	for slice, e := range s.byService[k] {
+		s.edits.EndpointSlices[slice] = true
+		if more {
+			e.slice()
+		} else {
+			e.object = nil
 		}
-		return
-	}
-	if s.services[k]--; s.services[k] > 0 {
-		return
-	}
-	delete(s.services, k)
-	for _, e := range s.byService[k] {
-		e.object = nil
 	}
 }

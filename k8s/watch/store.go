@@ -32,7 +32,10 @@ type store struct {
 	feeds     map[*feed]*feedState
 	stats     map[*kind]*counters
 
-	// What has not been told yet.
+	// What was told last, which only the goroutine that tells may edit, and what has
+	// not been told yet.
+	view       *k8s.Objects
+	edits      *k8s.Edits
 	slices     map[key]*discoveryv1.EndpointSlice
 	slicesSeen time.Time // the first event of slices
 	dirty      bool      // other objects, or notices, changed
@@ -47,7 +50,7 @@ func newStore(o k8s.Options, selector bool, status func(key)) *store {
 		tables: make(map[*kind]map[key]*entry), byService: make(map[key]map[key]*entry),
 		services: map[key]int{apiService: 1}, secrets: make(map[key]int),
 		feeds: make(map[*feed]*feedState), stats: make(map[*kind]*counters),
-		slices: make(map[key]*discoveryv1.EndpointSlice),
+		slices: make(map[key]*discoveryv1.EndpointSlice), view: k8s.NewObjects(), edits: k8s.NewEdits(),
 	}
 	for _, k := range kinds {
 		s.tables[k], s.stats[k] = make(map[key]*entry), new(counters)
@@ -140,6 +143,7 @@ func (s *store) changed(kind *kind, k key, old, e *entry, at time.Time) {
 		s.sliceChanged(k, old, e, at)
 		return
 	case ingressKind:
+		s.edits.Ingresses[k] = true
 		s.count(old, false)
 		s.count(e, true)
 	case classKind, namespaceKind:
@@ -148,6 +152,7 @@ func (s *store) changed(kind *kind, k key, old, e *entry, at time.Time) {
 		if s.services[k] == 0 {
 			return
 		}
+		s.edits.Services[k] = true
 	}
 	s.touch(at)
 }
@@ -186,4 +191,5 @@ func (s *store) sliceChanged(k key, old, e *entry, at time.Time) {
 		s.slicesSeen = at
 	}
 	s.slices[k] = now
+	s.edits.EndpointSlices[k] = true
 }

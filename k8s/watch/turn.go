@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weirproxy/weir/k8s"
 )
@@ -84,40 +85,51 @@ func (s *store) next() (*k8s.Change, time.Duration) {
 	return s.whole(), 0
 }
 
-// whole returns all that is visible and counts.
+// whole returns all that is visible and counts, and what differs from before.
 func (s *store) whole() *k8s.Change {
-	o := k8s.NewObjects()
-	for k, e := range s.tables[ingressKind] {
-		if s.visible(k.Namespace) {
-			o.Ingresses[k] = e.object.(*networkingv1.Ingress)
-		}
+	o := s.view
+	o.Edits = s.edits
+	for k := range s.edits.Ingresses {
+		place(o.Ingresses, k, s.tables[ingressKind][k], s.visible(k.Namespace))
 	}
+	for k := range s.edits.Services {
+		place(o.Services, k, s.tables[serviceKind][k], s.services[k] > 0)
+	}
+	for k := range s.edits.EndpointSlices {
+		e := s.tables[sliceKind][k]
+		place(o.EndpointSlices, k, e, e != nil && s.services[e.service] > 0)
+	}
+	o.IngressClasses = make(map[string]*networkingv1.IngressClass, len(s.tables[classKind]))
 	for k, e := range s.tables[classKind] {
 		o.IngressClasses[k.Name] = e.object.(*networkingv1.IngressClass)
 	}
-	for k := range s.services {
-		if e := s.tables[serviceKind][k]; e != nil {
-			o.Services[k] = e.object.(*corev1.Service)
-		}
-		for slice, e := range s.byService[k] {
-			o.EndpointSlices[slice] = e.slice()
-		}
-	}
+	o.ConfigMaps = make(map[key]*corev1.ConfigMap, len(s.tables[configMapKind]))
 	for k, e := range s.tables[configMapKind] {
-		o.ConfigMaps[k] = e.object.(*corev1.ConfigMap)
+		place(o.ConfigMaps, k, e, true)
 	}
+	o.Secrets = make(map[key]*corev1.Secret, len(s.tables[secretKind]))
 	for k, e := range s.tables[secretKind] {
-		o.Secrets[k] = e.object.(*corev1.Secret)
+		place(o.Secrets, k, e, true)
 	}
+	o.Node = nil
 	for _, e := range s.tables[nodeKind] {
 		o.Node = e.object.(*corev1.Node)
 	}
-	c := &k8s.Change{Objects: o, Notices: s.notices(), Seen: s.first}
-	if len(s.slices) > 0 {
-		s.slices = make(map[key]*discoveryv1.EndpointSlice)
-	}
+	out := *o
+	c := &k8s.Change{Objects: &out, Notices: s.notices(), Seen: s.first}
+	s.edits = k8s.NewEdits()
+	clear(s.slices)
 	s.dirty = false
 	return c
+}
+
+// place makes m have the object of e, or none if e is nil or does not count.
+func place[T metav1.Object](m map[key]T, k key, e *entry, counts bool) {
+	if e == nil || !counts {
+		delete(m, k)
+		return
+	}
+	m[k] = e.object.(T)
 }
 
 // notices returns those about feeds, sorted.

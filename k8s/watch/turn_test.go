@@ -52,6 +52,9 @@ func (c *clocked) put(k *kind, o metav1.Object) {
 func (c *clocked) asks(what, want string) *k8s.Change {
 	c.t.Helper()
 	change, wait := c.next()
+	if change != nil && change.Objects != nil {
+		change.Objects = change.Objects.Clone() // its maps are not for later
+	}
 	got := wait.String()
 	switch {
 	case change == nil:

@@ -186,6 +186,7 @@ func (s *tenants) watch(edit func(*watch.Config)) *seen {
 			v.mu.Lock()
 			defer v.mu.Unlock()
 			if c.Objects != nil {
+				c.Objects = c.Objects.Clone() // its maps are not for later
 				v.last = c
 			}
 		})
