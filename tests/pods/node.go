@@ -138,6 +138,15 @@ func (p *Pod) Enter(name string, args ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{"-t", fmt.Sprint(p.pause.Pid), "-n", "--", name}, args...)...)
 }
 
+// Own makes every address of network lead to the pod, which answers on all of them:
+// so one stands for many.
+func (p *Pod) Own(network netip.Prefix) error {
+	if err := ip("route", "add", network.String(), "via", p.Addr.String()); err != nil {
+		return err
+	}
+	return run(p.Enter("ip", "route", "add", "local", network.String(), "dev", "lo"))
+}
+
 // Unplug takes the pod off the network: nothing answers any more, not even with a
 // reset.
 func (p *Pod) Unplug() error { return ip("link", "del", p.Link) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -44,12 +45,12 @@ const (
 //	/ready   200, or 503 by turns with Flap
 //	/stream  a chunk every 100 ms, for as long as the client stays
 //	/echo    with Upgrade: echo, every byte
-//	others   the pod's address; before, method and X-Id of the request are noted
+//	others   the address that was asked; before, method and X-Id of the request are noted
 //	         (Node.Executed): that is when it was executed
 func (p *Pod) Serve(env ...string) (*child.Process, error) {
 	cmd := p.Enter(os.Args[0])
 	cmd.Env = append(append(os.Environ(), mode+"="+modeServe,
-		address+"="+netip.AddrPortFrom(p.Addr, Port).String(),
+		address+"="+p.Addr.String(),
 		executed+"="+filepath.Join(p.node.dir, p.Link+".executed")), env...)
 	return child.Start(cmd, p.Log())
 }
@@ -76,7 +77,6 @@ func (n *Node) Executed() (map[string]int, error) {
 
 // backend is a process that serves.
 type backend struct {
-	addr string
 	log  *os.File
 	slow time.Duration
 	flap time.Duration
@@ -85,12 +85,12 @@ type backend struct {
 
 // serve returns only by ending the process.
 func serve() {
-	b := &backend{addr: os.Getenv(address), slow: duration(Slow, 5*time.Millisecond), flap: duration(Flap, 0)}
-	at, err := netip.ParseAddrPort(b.addr)
+	b := &backend{slow: duration(Slow, 5*time.Millisecond), flap: duration(Flap, 0)}
+	at, err := netip.ParseAddr(os.Getenv(address))
 	if err != nil {
 		die(err)
 	}
-	b.turn = int64(at.Addr().As4()[3] % 3)
+	b.turn = int64(at.As4()[3] % 3)
 	if b.log, err = os.OpenFile(os.Getenv(executed), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
 		die(err)
 	}
@@ -102,7 +102,7 @@ func serve() {
 	mux.HandleFunc("/stream", b.stream)
 	mux.HandleFunc("/echo", b.echo)
 	mux.HandleFunc("/", b.execute)
-	s := &http.Server{Addr: b.addr, Handler: mux}
+	s := &http.Server{Addr: fmt.Sprintf(":%d", Port), Handler: mux} // for what Own adds, too
 	term := make(chan os.Signal, 1)
 	switch what := os.Getenv(OnTerm); what {
 	case "":
@@ -160,7 +160,7 @@ func (b *backend) execute(w http.ResponseWriter, r *http.Request) {
 	if b.slow > 0 {
 		<-time.After(rand.N(b.slow))
 	}
-	io.WriteString(w, b.addr)
+	io.WriteString(w, r.Context().Value(http.LocalAddrContextKey).(net.Addr).String())
 }
 
 func (b *backend) stream(w http.ResponseWriter, r *http.Request) {
