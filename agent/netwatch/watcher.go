@@ -95,7 +95,8 @@ func (w *Watcher) reread() error {
 	return nil
 }
 
-// take takes over what the kernel told, or nothing, and what time told.
+// take takes over what the kernel told. If that is nothing, it is time that tells:
+// while messages wait, a route whose time is over may be set again by one of them.
 func (w *Watcher) take(list []message) error {
 	w.mu.Lock()
 	w.stats.Events += uint64(len(list))
@@ -106,7 +107,10 @@ func (w *Watcher) take(list []message) error {
 		}
 	}
 	now := time.Now()
-	changed := append(w.table.settle(now), w.table.expire(now)...)
+	changed := w.table.settle(now)
+	if len(list) == 0 {
+		changed = append(changed, w.table.expire(now)...)
+	}
 	w.mu.Unlock()
 	w.tell(changed)
 	return err

@@ -2,6 +2,7 @@ package netns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,10 +90,18 @@ func (w *watching) late(a netip.Addr, start time.Time) time.Duration {
 }
 
 // speak lets node and pod learn each other's hardware addresses.
-func speak(p *pods.Pod) {
-	if conn, err := net.DialTimeout("tcp", netip.AddrPortFrom(p.Addr, 1).String(), time.Second); err == nil {
-		conn.Close()
-	}
+func (n *node) speak(p *pods.Pod) {
+	n.t.Helper()
+	rig.Eventually(n.t, rig.Deadline, "answer of "+p.Addr.String(), func() error {
+		conn, err := net.DialTimeout("tcp", netip.AddrPortFrom(p.Addr, 1).String(), time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return nil
+		}
+		return err
+	})
 }
 
 // add makes n pods that have spoken.
@@ -103,7 +113,7 @@ func (n *node) add(count int) (list []*pods.Pod) {
 			n.t.Fatal(err)
 		}
 		n.t.Cleanup(p.Remove)
-		speak(p)
+		n.speak(p)
 		list = append(list, p)
 	}
 	return list
@@ -200,6 +210,7 @@ func TestALinkGoesDownAndUp(t *testing.T) {
 // returns the lines that set the routes.
 func many(t *testing.T, count int) (addrs []netip.Addr, routes []string) {
 	t.Helper()
+	t.Cleanup(func() { exec.Command("ip", "link", "del", "group", "77").Run() }) // there are none if the test went well
 	var links []string
 	for i := range count {
 		a := netip.AddrFrom4([4]byte{10, 78, byte(i / 250), byte(1 + i%250)})
@@ -222,8 +233,7 @@ func TestAThousandPodsAndABurstOfTheirRoutes(t *testing.T) {
 		remove = append(remove, strings.Replace(line, "add", "del", 1))
 	}
 	for range 5 {
-		batch(t, remove)
-		batch(t, add)
+		batch(t, append(remove, add...))
 	}
 	deadline := time.Now().Add(1500 * time.Millisecond) // past the grace of each
 	for time.Now().Before(deadline) {
