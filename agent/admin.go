@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +28,7 @@ const index = `Weir, node agent
 /debug/notices   what is wrong with objects and files (JSON)
 /debug/source    what was read from the API server (JSON)
 /debug/pprof/    profiles of the Go runtime
+/accept-policy   which worker gets a new connection, and why (JSON); PUT hash, cpu or least-loaded changes it
 `
 
 // admin answers about an agent. Nothing that it shows is secret: objects of kind
@@ -42,7 +45,7 @@ func newAdmin(s *state, stats func() l7.Stats, wake func(), build Build, logger 
 	return &admin{state: s, stats: stats, wake: wake, small: newRegistry(s, stats, build), logger: logger}
 }
 
-// handler returns all pages. They are for reading: GET and HEAD only.
+// handler returns all pages. They are for reading, but for one that is PUT too.
 func (a *admin) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, index) })
@@ -53,15 +56,20 @@ func (a *admin) handler() http.Handler {
 	mux.HandleFunc("/debug/workers", a.workers)
 	mux.HandleFunc("/debug/notices", a.notices)
 	mux.HandleFunc("/debug/source", a.source)
+	mux.HandleFunc("/accept-policy", a.acceptPolicy)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			text(w, http.StatusMethodNotAllowed, "only GET and HEAD\n")
+		allow := "GET, HEAD"
+		if r.URL.Path == "/accept-policy" {
+			allow += ", PUT"
+		}
+		if !slices.Contains(strings.Split(allow, ", "), r.Method) {
+			w.Header().Set("Allow", allow)
+			text(w, http.StatusMethodNotAllowed, "only "+allow+"\n")
 			return
 		}
 		mux.ServeHTTP(w, r)

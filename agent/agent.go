@@ -76,16 +76,13 @@ func Run(ctx context.Context, config Config) (err error) {
 	if err != nil {
 		return err
 	}
-	c, err := config.server(a.log, system)
-	if err == nil {
-		a.server, err = l7.New(c)
-	}
-	if err != nil {
+	if err = a.openDataPath(system); err != nil {
 		if adminListener != nil {
 			adminListener.Close()
 		}
 		return err
 	}
+	defer func() { err = errors.Join(err, a.state.accept.close()) }()
 	a.state.network = netwatch.New(func(addresses []netip.Addr) { a.tables.applyLost(addresses) })
 	a.config.Objects.Lost = a.state.network.Lost
 	a.tables = newTables(a.config.Objects, a.server, a.state, config.Logger)

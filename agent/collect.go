@@ -32,6 +32,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for i, w := range s.Workers {
 		collectWorker(out, strconv.Itoa(i), w)
 	}
+	if c.state.accept != nil {
+		collectAccept(out, c.state.accept)
+	}
 	collectTable(out, s, c.state.inForce.Load())
 	collectDelays(out, c.state, s)
 	if c.state.network != nil {

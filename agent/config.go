@@ -24,7 +24,9 @@ type Config struct {
 
 	Workers      int    // 0: AllowedCPUs
 	PinWorkers   bool   // to one allowed CPU each
-	AcceptPolicy string // "" = shared; see l7.AcceptPolicy
+	AcceptPolicy string // shared (or ""), fountain, hash, cpu or least-loaded
+	BPF          string // auto, require, or off (or ""): whether kernel programs are used
+	Pins         string // directory on bpffs for BPF maps; "": they are not pinned
 	FountainMark int    // connections
 
 	Limits       l7.Limits
@@ -77,12 +79,26 @@ func (c Config) complete(system System) (Config, error) {
 	return c, nil
 }
 
+// cpus returns the CPUs that workers are pinned to, none if they are not.
+func (c Config) cpus(system System) ([]int, error) {
+	if !c.PinWorkers {
+		return nil, nil
+	}
+	cpus, err := affinity(system)
+	if err != nil {
+		return nil, fmt.Errorf("read the CPUs to pin workers to: %w", err)
+	}
+	return cpus, nil
+}
+
 // server returns the configuration of the data path.
-func (c Config) server(log *logFile, system System) (l7.Config, error) {
+func (c Config) server(log *logFile, accept *accepting, cpus []int) l7.Config {
 	out := l7.Config{
 		Addresses:    c.HTTPAddresses,
 		Workers:      c.Workers,
-		Accept:       l7.AcceptPolicy(c.AcceptPolicy),
+		CPUs:         cpus,
+		Accept:       accept.policy(),
+		Loads:        accept.loads(),
 		FountainMark: c.FountainMark,
 		Limits:       c.Limits,
 		Upstream:     c.Upstream,
@@ -94,14 +110,7 @@ func (c Config) server(log *logFile, system System) (l7.Config, error) {
 	if log != nil {
 		out.LogTo = log
 	}
-	if c.PinWorkers {
-		cpus, err := affinity(system)
-		if err != nil {
-			return out, fmt.Errorf("read the CPUs to pin workers to: %w", err)
-		}
-		out.CPUs = cpus
-	}
-	return out, nil
+	return out
 }
 
 // openLog returns where the access log goes, nil if it is off.

@@ -146,10 +146,11 @@ func (a *admin) table(w http.ResponseWriter, _ *http.Request) {
 type statsView struct {
 	l7.Stats
 	Unmatched map[string]uint64 // by name of the status class
+	Accept    AcceptView
 }
 
 func (a *admin) workers(w http.ResponseWriter, _ *http.Request) {
-	v := statsView{Stats: a.stats(), Unmatched: map[string]uint64{}}
+	v := statsView{Stats: a.stats(), Unmatched: map[string]uint64{}, Accept: a.state.accept.see()}
 	for i, n := range v.Stats.Unmatched {
 		v.Unmatched[statusClasses[i]] = n
 	}

@@ -48,6 +48,11 @@ var (
 	mLastTurn = define("weir_worker_last_turn_timestamp_seconds",
 		"Unix time of the last turn; a loop without events does not turn.", "worker")
 
+	mAcceptPolicy = define("weir_accept_policy",
+		"Always 1: the policy in force, the wanted one, and why they differ: off, denied, workers or broken; else none.", "policy", "wanted", "cause")
+	mAcceptDecisions = define("weir_accept_decisions_total",
+		"What the kernel program made of new connections; with SYN cookies each counts twice.", "reason")
+
 	mRefused = define("weir_http_refusals_total",
 		"Requests and answers refused, by reason.", "reason")
 	mLogDropped = define("weir_access_log_dropped_lines_total",
@@ -78,7 +83,7 @@ var (
 	mInForce = define("weir_change_in_force_seconds",
 		"Time from the first event of a change to its being in force for every request that follows: endpoints, or a table of objects.", "change")
 	mTakeOver = define("weir_change_takeover_seconds",
-		"The same until a worker has been woken and has acted on it, counted by each worker: by then its next pick is from the new endpoints.")
+		"Time from the first event of a change of endpoints until a worker, woken for it, has acted on it, counted by each worker: its next pick is from the new ones.")
 	mWatchObjects = define("weir_watch_objects",
 		"Objects kept of a kind.", "kind")
 	mWatchEvents = define("weir_watch_events_total",

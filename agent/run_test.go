@@ -280,7 +280,7 @@ func TestRunFailsWhereItCannotStart(t *testing.T) {
 		{"http address taken", func(c *Config) { c.HTTPAddresses = []netip.AddrPort{busy} }, syscall.EADDRINUSE, busy.String()},
 		{"admin address taken", func(c *Config) { c.AdminAddress = busy }, syscall.EADDRINUSE, "admin server"},
 		{"access log in no directory", func(c *Config) { c.AccessLog, c.AccessLogFile = "json", "/nonexistent/x/log" }, os.ErrNotExist, "access log"},
-		{"unknown accept policy", func(c *Config) { c.AcceptPolicy = "cpu" }, nil, "accept policy"},
+		{"unknown accept policy", func(c *Config) { c.AcceptPolicy = "random" }, nil, "accept policy"},
 	} {
 		c := Config{Manifests: t.TempDir(), HTTPAddresses: []netip.AddrPort{addr("127.0.0.1:0")}, AdminAddress: addr("127.0.0.1:0"), Workers: 1}
 		tt.edit(&c)

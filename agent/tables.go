@@ -28,6 +28,7 @@ type state struct {
 	delays       delays
 	watch        func() watch.Stats  // nil without an API server
 	report       func() report.Stats // nil likewise
+	accept       *accepting          // nil before the sockets are bound
 	network      *netwatch.Watcher   // nil: it is not followed
 }
 
@@ -165,7 +166,7 @@ func (t *tables) publish(next, before *inForce, c k8s.Change, start time.Time) {
 	}
 	measured := before != nil && !c.Seen.IsZero()
 	now := time.Now()
-	if measured {
+	if measured && c.Objects == nil { // a table needs no taking over
 		t.path.Measure(c.Seen)
 	}
 	if fresh {

@@ -34,7 +34,7 @@ var table = map[string]allowed{
 	},
 	"agent": {
 		why:     "it wires the parts; no Kubernetes type and no BPF map reaches it",
-		project: []string{"agent/netwatch", "k8s", "k8s/report", "k8s/watch", "l7", "l7/route", "l7/http1"},
+		project: []string{"agent/netwatch", "k8s", "k8s/report", "k8s/watch", "l7", "l7/route", "l7/http1", "sockmap"},
 		others:  []string{"github.com/prometheus"},
 	},
 	"agent/netwatch": {
