@@ -97,22 +97,25 @@ func (w *Worker) newBackend() *backend {
 	return b
 }
 
-func (b *backend) event(events uint32) {
-	broken := events&(unix.EPOLLHUP|unix.EPOLLERR) != 0
-	if b.x == nil && events&^unix.EPOLLOUT != 0 {
+// note takes in what events say, other than EPOLLOUT, before any of their batch is
+// acted upon.
+func (b *backend) note(events uint32) {
+	if b.x == nil {
 		b.close() // idle: whatever it says, it can't be used any more
 		return
 	}
-	if broken || events&unix.EPOLLRDHUP != 0 {
+	if events&(unix.EPOLLHUP|unix.EPOLLERR|unix.EPOLLRDHUP) != 0 {
 		b.fin = true
 	}
-	if broken || events&(unix.EPOLLIN|unix.EPOLLRDHUP) != 0 {
-		b.readable = true
-	}
+	b.readable = true
+}
+
+// event acts upon events, which note has seen.
+func (b *backend) event(events uint32) {
 	x := b.x
 	switch {
 	case b.dialling: // it may have answered and left already: there is no second edge
-		b.connected(broken)
+		b.connected(events&(unix.EPOLLHUP|unix.EPOLLERR) != 0)
 	case events&unix.EPOLLOUT != 0 && !b.writable:
 		b.writable = true
 		if x == nil {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weirproxy/weir/l7/http1"
 	"github.com/weirproxy/weir/l7/route"
 )
 
@@ -122,6 +123,78 @@ func TestOneClientDoesNotKeepItsWorker(t *testing.T) {
 	turns := b.server.Stats().Workers[0].Turns - before
 	if least := uint64(requests * requestCost / turnBytes); turns < least {
 		t.Errorf("%d requests in %d turns, want %d or more", requests, turns, least)
+	}
+}
+
+// TestAClientThatGoesOnTakesNoStaleConnection: what the batch says of an idle
+// connection counts before a client that had to wait for its turn takes it.
+func TestAClientThatGoesOnTakesNoStaleConnection(t *testing.T) {
+	conns := make(chan *wire, 10)
+	e := newEndpoint(t, func(w *wire) {
+		conns <- w
+		hello("mine")(w)
+	})
+	var k brake
+	b := serveWith(t, Config{}, nil, func(s *Server) { k.fit(t, s) }, e.addr)
+	b.only(t, "a.example")
+	w := b.connect(t)
+	w.get()
+	idle := <-conns
+	await(t, patience, "the connection idles", func() bool { return b.server.Stats().Workers[0].UpstreamIdle == 1 })
+	const refused = turnBytes/requestCost + 4 // a few are left for the next turn
+	k.during(func() {
+		w.send(strings.Repeat("GET / HTTP/1.1\r\nHost: nobody.example\r\n\r\n", refused) + "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+		k.pull() // behind the client in the next batch
+	})
+	<-k.stopped // the client has had its share
+	io.WriteString(idle.TCPConn, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray")
+	k.goOn <- struct{}{}
+	for range refused {
+		if r, _ := w.answer("GET"); r.StatusCode != 404 {
+			t.Fatalf("answer %d, want 404", r.StatusCode)
+		}
+	}
+	if r, text := w.answer("GET"); r.StatusCode != 200 || text != "mine" {
+		t.Errorf("answer %d %q, want mine", r.StatusCode, text)
+	}
+}
+
+// lookout is a handler that looks when its event comes.
+type lookout struct{ look func() }
+
+func (l lookout) event(uint32) { l.look() }
+
+// TestABatchIsReadBeforeItIsActedUpon: whoever comes first in it already knows which
+// connections to endpoints have ended.
+func TestABatchIsReadBeforeItIsActedUpon(t *testing.T) {
+	for _, ev := range []uint32{unix.EPOLLIN, unix.EPOLLIN | unix.EPOLLRDHUP, unix.EPOLLHUP | unix.EPOLLERR} {
+		x := between(t)
+		w, busy := x.w, x.b
+		x.phase, x.framing = streaming, asLength
+		x.response.Init(http1.BodyLength, 100)
+		fd, err := unix.Eventfd(0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		idle := &backend{w: w, fd: int32(fd), peer: busy.peer} // closes it
+		looked := false
+		const at = 900
+		w.dispatch([]event{
+			{Events: unix.EPOLLIN, Fd: at, Pad: int32(w.attach(at, lookout{func() {
+				looked = true
+				if !busy.readable || busy.fin != (ev != unix.EPOLLIN) {
+					t.Errorf("events %#x: readable %v, ended %v", ev, busy.readable, busy.fin)
+				}
+				if !idle.closed {
+					t.Errorf("events %#x: the idle connection can still be taken", ev)
+				}
+			}}))},
+			{Events: ev, Fd: idle.fd, Pad: int32(w.attach(idle.fd, idle))},
+			{Events: ev, Fd: busy.fd, Pad: int32(w.attach(busy.fd, busy))},
+		})
+		if !looked {
+			t.Error("the first event was not handed out")
+		}
 	}
 }
 

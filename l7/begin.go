@@ -35,6 +35,7 @@ func (w *Worker) begin(c *client, data []byte, head int, scratch bool) {
 		// A fault leaves x.received false: the connection ends with the answer, for
 		// nobody knows where the next request would start.
 		taken, fault = x.takeBody(rest)
+		x.expect = false // the client did not wait
 	}
 	c.keep(data, head+taken, scratch)
 	if fault != nil {
@@ -87,6 +88,7 @@ func (x *exchange) takeBody(data []byte) (int, *http1.Error) {
 	if err != nil {
 		return 0, err
 	}
+	w.used += chunkCost * (n - len(payload))
 	x.bodyIn += int64(len(payload))
 	if limit := x.policy.BodyBytesMax; limit > 0 && x.bodyIn > limit {
 		return 0, errBodyTooLong

@@ -36,9 +36,15 @@ func (k *brake) event(uint32) {
 
 // during runs f while the loop stands; what happens meanwhile comes in one batch.
 func (k *brake) during(f func()) {
-	one := [8]byte{1}
-	unix.Write(int(k.fd), one[:])
+	k.pull()
 	<-k.stopped
 	f()
 	k.goOn <- struct{}{}
+}
+
+// pull has the loop stop when it comes to it; k.stopped then tells, and k.goOn lets
+// it go on.
+func (k *brake) pull() {
+	one := [8]byte{1}
+	unix.Write(int(k.fd), one[:])
 }

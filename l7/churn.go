@@ -56,6 +56,9 @@ func (w *Worker) abandon() {
 // abandoned gives a try up whose endpoint is gone.
 func (x *exchange) abandoned() {
 	x.cluster.Stats.Abandoned.Inc()
+	if x.b != nil {
+		x.cluster.Forget(x.b.peer)
+	}
 	x.failed(errGone, route.RetryError, true)
 	x.arm()
 }

@@ -121,7 +121,9 @@ func (c *client) expired() {
 		return
 	}
 	switch {
-	case c.mode == clientLinger, c.mode == clientLast, c.out.len() > 0:
+	case c.mode == clientLinger:
+		c.close() // the kernel may still have the end of the answer to deliver
+	case c.mode == clientLast, c.out.len() > 0:
 		c.abort()
 	case c.x != nil:
 		c.x.clientExpired()

@@ -88,6 +88,11 @@ type Config struct {
 	Logger       *slog.Logger  // never nil
 }
 
+// HeadBytesCap is the most that the limits of heads may be: a request's head, the
+// fields that are added, and the part of its body that is kept for a retry share one
+// buffer.
+const HeadBytesCap = bufferMax / 2
+
 func def[T comparable](p *T, v T) {
 	var zero T
 	if *p == zero {
@@ -115,6 +120,8 @@ func (c *Config) setDefaults() error {
 	def(&c.DrainTimeout, 240*time.Second)
 	def(&c.LogFormat, LogOff)
 	switch {
+	case c.Limits.HeadBytesMax > HeadBytesCap || c.Limits.ResponseHeadBytesMax > HeadBytesCap:
+		return fmt.Errorf("limits of heads: %d and %d bytes, want %d at most", c.Limits.HeadBytesMax, c.Limits.ResponseHeadBytesMax, HeadBytesCap)
 	case c.Logger == nil:
 		return fmt.Errorf("no logger")
 	case len(c.Addresses) == 0:

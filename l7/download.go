@@ -193,6 +193,7 @@ func (x *exchange) takeAnswerBody(r *http1.Response, data []byte) (int, bool) {
 		x.breakOff()
 		return 0, false
 	}
+	w.used += chunkCost * (n - len(payload))
 	done := x.response.Done()
 	var head, frame, tail []byte
 	if r != nil {

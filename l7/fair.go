@@ -1,11 +1,14 @@
 package l7
 
 // How much one connection may do before the others have their turn: so many bytes
-// read, in and out, where a request counts as requestCost. A client that never
-// pauses then holds up the rest of its worker for well under a millisecond.
+// read, in and out, where a request counts as requestCost and a byte of chunk
+// framing as chunkCost. That holds the others up for half a millisecond; what one
+// read brings, at most answerRead bytes, is always finished, which takes up to two
+// if each of its chunks is one byte.
 const (
-	turnBytes   = 512 << 10
+	turnBytes   = 256 << 10
 	requestCost = 4 << 10
+	chunkCost   = 8
 )
 
 // spent reports whether the event that is handled has had its share.

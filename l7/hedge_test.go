@@ -1,6 +1,9 @@
 package l7
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"testing"
 	"time"
 
@@ -39,5 +42,56 @@ func TestAHedgeIsATry(t *testing.T) {
 	}
 	if got[504] != 1 || got[200] != 1 {
 		t.Errorf("statuses %v, want one 504 and one 200", got)
+	}
+}
+
+// TestAHedgeThatIsRefusedAtOnceGoesOn: to the next endpoint, and not on waiting for
+// the one that hangs.
+func TestAHedgeThatIsRefusedAtOnceGoesOn(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0") // sorted behind all others
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := &http.Server{Handler: http.HandlerFunc(answers)}
+	go good.Serve(l)
+	t.Cleanup(func() { good.Close() })
+	const unreachable = "224.0.0.1:80" // TCP has no multicast: ENETUNREACH
+	b := serve(t, Config{Upstream: UpstreamLimits{HedgeAfter: 50 * time.Millisecond}}, nil,
+		hangingAddr(t), unreachable, l.Addr().String())
+	start := time.Now()
+	r, _ := b.connect(t).get()
+	if took := time.Since(start); r.StatusCode != 200 || took > time.Second {
+		t.Errorf("answer %d after %v, want 200 within 1 s", r.StatusCode, took)
+	}
+}
+
+// TestAHangingConnectMakesWay: with no descriptor left for a hedge.
+func TestAHangingConnectMakesWay(t *testing.T) {
+	e := newEndpoint(t, func(w *wire) {
+		for {
+			if _, ok := w.head(); !ok {
+				return
+			}
+			time.Sleep(200 * time.Millisecond) // so that its connections are busy meanwhile
+			io.WriteString(w.TCPConn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	addrs := []string{hangingAddr(t), e.addr}
+	b := serveWith(t, Config{Upstream: UpstreamLimits{HedgeAfter: 50 * time.Millisecond}}, nil,
+		func(s *Server) { s.clientsMax, s.descriptorsMax = 4, 8 }, addrs...)
+	var conns []*wire
+	for range 4 {
+		w := b.connect(t)
+		w.send("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+		conns = append(conns, w)
+	}
+	start := time.Now()
+	for _, w := range conns {
+		if r, _ := w.answer("GET"); r.StatusCode != 200 {
+			t.Errorf("answer %d, want 200", r.StatusCode)
+		}
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("it took %v, want less than 1 s", took)
 	}
 }

@@ -23,7 +23,6 @@ func (w *Worker) run() error {
 			return err
 		}
 		w.tick()
-		w.resumeYielded()
 		w.dispatch(w.events[:n])
 		w.wheel.advance(w.now)
 		w.serveRunnable()
@@ -92,9 +91,9 @@ func (w *Worker) tick() {
 	w.now = w.micro / 1000
 }
 
-// dispatch hands out one batch. Idle upstream connections that were closed, or
-// speak unasked, go first, so that no request of this batch is written to one of
-// them.
+// dispatch hands out one batch. What it says of upstream connections is noted
+// first: no request of this batch is written to one that was closed or that speaks
+// unasked, whether it idles already or is about to.
 func (w *Worker) dispatch(batch []event) {
 	for i := range batch {
 		ev := &batch[i]
@@ -102,11 +101,12 @@ func (w *Worker) dispatch(batch []event) {
 			continue
 		}
 		if s := &w.slots[ev.Fd]; s.gen == uint32(ev.Pad) {
-			if b, ok := s.h.(*backend); ok && b.x == nil {
-				b.event(ev.Events)
+			if b, ok := s.h.(*backend); ok {
+				b.note(ev.Events)
 			}
 		}
 	}
+	w.resumeYielded()
 	for i := range batch {
 		ev := &batch[i]
 		if s := &w.slots[ev.Fd]; s.gen == uint32(ev.Pad) && s.h != nil {
@@ -180,7 +180,14 @@ func (w *Worker) done() bool {
 	if !w.draining {
 		return false
 	}
-	return w.clients == 0 && w.server.drainOver() || w.now >= w.drainEnd
+	if w.now >= w.drainEnd {
+		return true
+	}
+	if w.clients > 0 || !w.server.drainOver() {
+		return false
+	}
+	w.acceptNow() // whoever came since is served too
+	return w.clients == 0
 }
 
 // closeAll ends every connection of the worker.

@@ -27,6 +27,9 @@ type Server struct {
 	draining atomic.Bool
 	killed   atomic.Bool
 
+	waking sync.RWMutex // held for reading while a worker is woken
+	ended  bool         // guarded by waking: the descriptors to wake workers are closed
+
 	workers   []*Worker
 	full      []atomic.Bool // by worker: at the fountain's mark
 	sockets   []int         // listening; owned: Run closes them
@@ -168,7 +171,13 @@ func (s *Server) SetTable(t *route.Table) {
 // Cluster.SetEndpoints.
 func (s *Server) EndpointsChanged() { s.notify() }
 
+// notify wakes all workers. After Run it does nothing.
 func (s *Server) notify() {
+	s.waking.RLock()
+	defer s.waking.RUnlock()
+	if s.ended {
+		return
+	}
 	for _, w := range s.workers {
 		w.notify()
 	}
@@ -194,8 +203,9 @@ func (s *Server) Run(ctx context.Context) error {
 	errs := make([]error, len(s.workers))
 	for i, w := range s.workers {
 		workers.Go(func() {
-			if errs[i] = w.run(); errs[i] != nil {
-				s.silence(i)
+			errs[i] = w.run()
+			s.silence(i)
+			if errs[i] != nil {
 				stop()
 			}
 		})
@@ -205,24 +215,27 @@ func (s *Server) Run(ctx context.Context) error {
 	watcher.Wait()
 	close(s.logLines)
 	s.awaitLog(logged)
+	s.waking.Lock()
+	s.ended = true
 	for _, w := range s.workers {
 		sysClose(w.wakefd)
 	}
+	s.waking.Unlock()
 	for _, fd := range s.sockets {
 		unix.Close(fd)
 	}
 	return errors.Join(errs...)
 }
 
-// silence ends the listening of a worker that broke, on sockets of its own: the
-// kernel then gives new connections to the others. It closes nothing.
+// silence ends the listening of a worker that accepts no more, on sockets of its
+// own: the kernel then gives new connections to the others. It closes nothing.
 func (s *Server) silence(worker int) {
 	if s.config.Accept != AcceptHash {
 		return
 	}
 	for _, l := range s.Listeners() {
 		if err := unix.Shutdown(l.Sockets[worker], unix.SHUT_RD); err != nil {
-			s.config.Logger.Warn("a broken worker still listens", "worker", worker, "listener", l.Addr, "err", err)
+			s.config.Logger.Warn("a worker that accepts no more still listens", "worker", worker, "listener", l.Addr, "err", err)
 		}
 	}
 }

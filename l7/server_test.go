@@ -78,6 +78,18 @@ func serveWith(t testing.TB, c Config, policy func(*route.Policy), prepare func(
 	return b
 }
 
+// only has the server know one host.
+func (b *bed) only(t testing.TB, host string) {
+	t.Helper()
+	old := b.server.Table()
+	r := old.Match("", "/")
+	table, err := route.NewTable(old.Version+1, []route.VirtualHost{{Name: host, Routes: []*route.Route{r}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.server.SetTable(table)
+}
+
 func (b *bed) endpoints(addrs ...string) {
 	var list []route.Endpoint
 	for _, a := range addrs {

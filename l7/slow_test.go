@@ -3,6 +3,7 @@ package l7
 import (
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,20 @@ func TestAClientThatWaitsFor100IsNotSlow(t *testing.T) {
 		w.send(head)
 		if r, _ := w.answer("POST"); r.StatusCode != 504 {
 			t.Errorf("answer %d, want 504", r.StatusCode)
+		}
+	})
+	t.Run("a part of the body at once", func(t *testing.T) {
+		var asked atomic.Int32
+		holds := func(w *wire) {
+			w.head()
+			asked.Add(1)
+			w.head()
+		}
+		e, other := newEndpoint(t, holds), newEndpoint(t, holds)
+		w := serve(t, limits, func(p *route.Policy) { p.ReadTimeout = 300 * time.Millisecond }, e.addr, other.addr).connect(t)
+		w.send(strings.Replace(head, "POST", "PUT", 1) + "h")
+		if r, _ := w.answer("PUT"); r.StatusCode != 408 || asked.Load() != 1 {
+			t.Errorf("answer %d after %d endpoints were asked, want 408 after one", r.StatusCode, asked.Load())
 		}
 	})
 	t.Run("no body after 100", func(t *testing.T) {

@@ -133,17 +133,34 @@ func (x *exchange) hedge() {
 		k.Eject(x.dials[i].peer, w.now)
 	}
 	x.hedgeAt = x.dialEnd
-	if x.dialing == dialsMax || !x.another(route.RetryTimeout) {
-		return
+	for x.dialing < dialsMax && x.another(route.RetryTimeout) {
+		p := k.Pick(x.policy.Balance, x.hash, x.tried[:x.peers], w.now)
+		if p == nil {
+			break
+		}
+		k.Stats.Retries.Inc()
+		if !w.roomForBackend() && x.dialing > 0 {
+			x.dropDial() // the connect that hangs is worth the least
+		}
+		if end := x.dialEnd; x.start(p) {
+			if x.b == nil {
+				x.dialEnd = max(end, x.dialEnd)
+			}
+			return
+		}
+		w.count(x.lastFault) // refused at once: on to the next
 	}
-	p := k.Pick(x.policy.Balance, x.hash, x.tried[:x.peers], w.now)
-	if p == nil {
-		return
+	if x.dialing == 0 {
+		x.fail(x.lastFault, route.RetryTimeout)
 	}
-	k.Stats.Retries.Inc()
-	if end := x.dialEnd; x.start(p) && x.b == nil {
-		x.dialEnd = max(end, x.dialEnd)
-	}
+}
+
+// dropDial closes the oldest connect under way.
+func (x *exchange) dropDial() {
+	x.dials[0].close()
+	x.dialing--
+	copy(x.dials[:], x.dials[1:])
+	x.dials[x.dialing] = nil
 }
 
 // another reports whether the policy allows one more try after a fault of kind

@@ -83,7 +83,7 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 		"client-lifetime-max":     {"3s", nil, func(c *agent.Config) { c.Limits.LifetimeMax = 3 * time.Second }},
 		"requests-max":            {"7", nil, func(c *agent.Config) { c.Limits.RequestsMax = 7 }},
 		"connections-max":         {"7", []string{"--workers", "7"}, func(c *agent.Config) { c.Workers, c.Limits.ConnectionsMax = 7, 7 }},
-		"response-head-bytes-max": {"1m", nil, func(c *agent.Config) { c.Limits.ResponseHeadBytesMax = 1 << 20 }},
+		"response-head-bytes-max": {"128k", nil, func(c *agent.Config) { c.Limits.ResponseHeadBytesMax = 128 << 10 }},
 		"upstream-idle-max":       {"7", nil, func(c *agent.Config) { c.Upstream.IdleMax = 7 }},
 		"upstream-idle-timeout":   {"3s", nil, func(c *agent.Config) { c.Upstream.IdleTimeout = 3 * time.Second }},
 		"upstream-requests-max":   {"7", nil, func(c *agent.Config) { c.Upstream.RequestsMax = 7 }},

@@ -73,9 +73,9 @@ func (o *agentOptions) workerFlags() []cli.Flag {
 func (o *agentOptions) clientFlags() []cli.Flag {
 	l := &o.config.Limits
 	return []cli.Flag{
-		value(groupClient, "head-bytes-max", size{&l.HeadBytesMax, 1 << 10, 1 << 20},
+		value(groupClient, "head-bytes-max", size{&l.HeadBytesMax, 1 << 10, 128 << 10},
 			"`BYTES` of a request's head; else 431"),
-		value(groupClient, "line-bytes-max", size{&l.LineBytesMax, 512, 1 << 20},
+		value(groupClient, "line-bytes-max", size{&l.LineBytesMax, 512, 128 << 10},
 			"`BYTES` of one line of it; else 431, or 414 for the first line"),
 		value(groupClient, "fields-max", number{&l.FieldsMax, 1, 256, ""},
 			"`N` header fields of a request; else 431. An answer may have 256, whatever is set here"),
@@ -98,7 +98,7 @@ func (o *agentOptions) clientFlags() []cli.Flag {
 func (o *agentOptions) upstreamFlags() []cli.Flag {
 	u := &o.config.Upstream
 	return []cli.Flag{
-		value(groupUp, "response-head-bytes-max", size{&o.config.Limits.ResponseHeadBytesMax, 1 << 10, 1 << 20},
+		value(groupUp, "response-head-bytes-max", size{&o.config.Limits.ResponseHeadBytesMax, 1 << 10, 128 << 10},
 			"`BYTES` of an answer's head; else 502"),
 		value(groupUp, "upstream-idle-max", number{&u.IdleMax, 1, 1 << 20, ""},
 			"keep `N` idle connections to endpoints per worker"),

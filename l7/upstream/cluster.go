@@ -7,6 +7,7 @@ package upstream
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"github.com/weirproxy/weir/l7/route"
 )
@@ -93,15 +94,16 @@ func (s *Clusters) Follow(changed func(*Peer)) {
 	}
 }
 
-// Retain forgets the clusters that no table uses any more. Requests that run on
-// them finish; their peers are Draining.
+// Retain forgets the clusters that no table uses any more. Requests that run on them
+// may finish, and be repeated on another of their peers. Nobody tells any more
+// whether these live: they are Gone.
 func (s *Clusters) Retain(used func(*route.Cluster) bool, changed func(*Peer)) {
 	for c, k := range s.byPtr {
 		if used(c) {
 			continue
 		}
 		for _, p := range k.peers {
-			p.State = Draining
+			p.State = Gone
 			changed(p)
 		}
 		delete(s.byPtr, c)
@@ -183,3 +185,14 @@ func (s *Clusters) Remove(p *Peer, fd int32) {
 
 // IdleOf returns p's idle connections; valid until the next Put, Take or Remove.
 func (p *Peer) IdleOf() []int32 { return p.idle }
+
+// Forget has p picked no more: it was found dead.
+func (k *Cluster) Forget(p *Peer) {
+	for i := range k.tiers {
+		t := &k.tiers[i]
+		if at := slices.Index(t.peers, p); at >= 0 {
+			t.peers = slices.Delete(slices.Clone(t.peers), at, at+1)
+			t.ring = ring{}
+		}
+	}
+}

@@ -203,20 +203,31 @@ func TestPeersThatStopAreReported(t *testing.T) {
 	}
 }
 
-func TestAClusterThatNoTableUsesDrains(t *testing.T) {
+func TestAClusterThatNoTableUsesServesWhatRuns(t *testing.T) {
 	s, k, c := view(2)
 	n := 0
 	s.Retain(func(*route.Cluster) bool { return false }, func(p *Peer) {
 		n++
-		if p.State != Draining {
-			t.Errorf("%s is %d, want draining", p.Endpoint.Addr, p.State)
+		if p.State != Gone {
+			t.Errorf("%s is %d, want gone", p.Endpoint.Addr, p.State)
 		}
 	})
 	if n != 2 {
 		t.Errorf("%d peers reported, want 2", n)
 	}
-	if k.Pick(route.RoundRobin, 0, nil, 0) == nil {
-		t.Error("a request that runs finds no endpoint for its retry")
+	for _, balance := range []route.Balance{route.RoundRobin, route.EWMA, route.Hash} {
+		if k.Pick(balance, 0, nil, 0) == nil {
+			t.Errorf("balance %d: a request that runs finds no endpoint for its retry", balance)
+		}
+	}
+	dead := k.Pick(route.RoundRobin, 0, nil, 0)
+	k.Forget(dead)
+	for _, balance := range []route.Balance{route.RoundRobin, route.EWMA, route.Hash} {
+		for range 8 {
+			if p := k.Pick(balance, 0, nil, 0); p == nil || p == dead {
+				t.Errorf("balance %d: picked %v, want the one that was not found dead", balance, p)
+			}
+		}
 	}
 	if s.Get(c, 0, func(*Peer) {}) == k {
 		t.Error("the old view is still in use")
