@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +93,54 @@ func (r *recorder) EndpointsChanged() {
 }
 
 func (r *recorder) Measure(time.Time) { r.measured++ }
+
+// A change is measured from its first event, if that is known, once it has an
+// effect; workers are asked only about endpoints.
+func TestChangesAreMeasuredFromTheirFirstEvent(t *testing.T) {
+	s := new(state)
+	r := idlePath()
+	tables := newTables(k8s.Options{Workers: 1}, r, s, discard())
+	dir := t.TempDir()
+	put(t, dir, "site.yaml", site)
+	put(t, dir, "endpoints.yaml", endpoints("10.0.0.1", 8080))
+	c := load(t, dir)
+	objects := c.Objects
+	step := func(name string, c k8s.Change, endpoints, tableCount uint64, measured int) {
+		t.Helper()
+		tables.apply(c)
+		var got [2]uint64
+		for i, h := range []*route.Histogram{&s.delays.endpoints, &s.delays.objects} {
+			for k := range h.Count {
+				got[i] += h.Count[k].Load()
+			}
+		}
+		if got != [2]uint64{endpoints, tableCount} || r.measured != measured {
+			t.Errorf("%s: %v changes of endpoints and of objects measured, workers asked %d times; want %d, %d, %d", name, got, r.measured, endpoints, tableCount, measured)
+		}
+	}
+	ago := time.Now().Add(-time.Second)
+	c.Seen = ago
+	step("the first set", c, 0, 0, 0)
+	change := func(ready bool, seen time.Time) k8s.Change {
+		list := maps.Clone(objects.EndpointSlices)
+		for key, x := range list {
+			x = x.DeepCopy()
+			x.Endpoints[0].Conditions.Ready = &ready
+			list[key] = x
+		}
+		return k8s.Change{Slices: list, Seen: seen}
+	}
+	step("endpoints", change(false, ago), 1, 0, 1)
+	if got := s.delays.endpoints.Sum.Load(); got < 1_000_000 || got > 60_000_000 {
+		t.Errorf("%d µs, want a second and a little more", got)
+	}
+	step("no effect", change(false, ago), 1, 0, 1)
+	step("nobody knows when", change(true, time.Time{}), 1, 0, 1)
+	put(t, dir, "site.yaml", strings.Replace(site, "path: /,", "path: /new,", 1))
+	c = load(t, dir)
+	c.Seen = ago
+	step("a table", c, 1, 1, 1)
+}
 
 func TestTablesTellTheDataPathWhatChanged(t *testing.T) {
 	dir := t.TempDir()
