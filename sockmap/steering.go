@@ -112,7 +112,8 @@ func (s *Steering) loadMaps(c Config) error {
 		return fmt.Errorf("map weir_workers into memory: %w", err)
 	}
 	for i := range uint32(c.Workers) {
-		if err := s.maps.WeirWorkers.Put(i, acceptWeirWorker{Number: i}); err != nil {
+		// Until it runs, a worker is as good as asleep: what waits for it is counted.
+		if err := s.maps.WeirWorkers.Put(i, acceptWeirWorker{Number: i, State: acceptStateSTATE_IDLE}); err != nil {
 			return fmt.Errorf("number worker %d: %w", i, err)
 		}
 	}

@@ -94,8 +94,7 @@ func (w *world) pinTo(cpu int) {
 	}
 }
 
-// steer returns a Steering with fresh loads: every worker sleeps without a
-// connection.
+// steer returns a Steering whose workers have not begun: they count as asleep.
 func (w *world) steer(c Config) *Steering {
 	w.t.Helper()
 	s, err := New(c)
@@ -107,9 +106,6 @@ func (w *world) steer(c Config) *Steering {
 			w.t.Errorf("Close: %v", err)
 		}
 	})
-	for i := range c.Workers {
-		s.write(i, func(l *acceptWeirWorker) { l.State = acceptStateSTATE_IDLE })
-	}
 	return s
 }
 
