@@ -104,7 +104,7 @@ func TestALostEndpointIsGone(t *testing.T) {
 	var gone []*Peer
 	stopped := func(p *Peer) { gone = append(gone, p) }
 	c.SetEndpoints(route.Listing{Tiers: [][]route.Endpoint{list[:1]}, Lost: list[1:]})
-	k = s.Get(c, 0, stopped)
+	s.Get(c, 0, stopped)
 	if len(gone) != 1 || gone[0] != near || near.State != Gone {
 		t.Fatalf("%v stopped, want the near one to be gone", gone)
 	}
