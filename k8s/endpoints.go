@@ -61,22 +61,23 @@ func (x *sliceIndex) refresh(c *cluster, from *surroundings) bool {
 // list, and returns their number. When a port of a Service is renamed, its slices
 // follow some time later, or are heard of first: the pods are the same.
 func (x *sliceIndex) hold(c *cluster, all *merged, from *surroundings) (held int) {
-	listed := make(map[string]*discoveryv1.Endpoint)
+	before := make(map[string]netip.AddrPort)
+	set := c.Endpoints()
+	for _, e := range slices.Concat(set.Active, set.Draining, set.Lost) {
+		if from.reserved.check(e.Addr) == nil {
+			before[e.Addr.Addr().String()] = e.Addr
+		}
+	}
 	for _, s := range x.byService[c.service] {
 		for n := range s.Endpoints {
 			for _, text := range s.Endpoints[n].Addresses {
-				listed[text] = &s.Endpoints[n]
+				if at, ok := before[text]; ok {
+					all.add(at, &s.Endpoints[n])
+				}
 			}
 		}
 	}
-	set := c.Endpoints()
-	for _, e := range slices.Concat(set.Active, set.Draining, set.Lost) {
-		if now := listed[e.Addr.Addr().String()]; now != nil && from.reserved.check(e.Addr) == nil {
-			all.add(e.Addr, now)
-			held++
-		}
-	}
-	return held
+	return len(all.list)
 }
 
 // merge adds what s lists for the cluster's port and returns the number of ports
