@@ -56,6 +56,7 @@ func defaultOptions() *agentOptions {
 	c.HTTPAddresses = both(80)
 	c.AdminAddress = netip.MustParseAddrPort("127.0.0.1:9901")
 	c.AcceptPolicy, c.FountainMark, c.PinWorkers = "shared", 256, true
+	c.BPF, c.Pins = "auto", agent.Pins
 	c.DrainTimeout = 240 * time.Second
 	c.AccessLog = "off"
 	c.Limits.HeadBytesMax, c.Limits.LineBytesMax, c.Limits.FieldsMax = 32<<10, 16<<10, 128
@@ -88,6 +89,11 @@ func (o *agentOptions) check(c *cli.Context) error {
 	case c.IsSet("fountain-mark") && o.config.AcceptPolicy != "fountain":
 		return usagef("--fountain-mark %d has no effect with --accept-policy %s; want --accept-policy fountain",
 			o.config.FountainMark, o.config.AcceptPolicy)
+	case o.config.BPF == "require" && (o.config.AcceptPolicy == "shared" || o.config.AcceptPolicy == "fountain"):
+		return usagef("--bpf %s has no effect with --accept-policy %s; want --accept-policy hash, cpu or least-loaded",
+			o.config.BPF, o.config.AcceptPolicy)
+	case o.config.AcceptPolicy == "cpu" && !o.config.PinWorkers:
+		return usagef("--accept-policy cpu has no effect with --pin-workers=false: a worker has no CPU then")
 	case o.config.AccessLogFile != "" && o.config.AccessLog == "off":
 		return usagef("--access-log-file %s has no effect with --access-log off; want --access-log json or nginx",
 			o.config.AccessLogFile)

@@ -71,6 +71,7 @@ func TestEachFlagChangesTheConfiguration(t *testing.T) {
 		"workers":                     {"3", nil, func(c *agent.Config) { c.Workers = 3 }},
 		"pin-workers":                 {"false", nil, func(c *agent.Config) { c.PinWorkers = false }},
 		"accept-policy":               {"hash", nil, func(c *agent.Config) { c.AcceptPolicy = "hash" }},
+		"bpf":                         {"require", []string{"--accept-policy", "hash"}, func(c *agent.Config) { c.AcceptPolicy, c.BPF = "hash", "require" }},
 		"fountain-mark": {"9", []string{"--accept-policy", "fountain"}, func(c *agent.Config) {
 			c.AcceptPolicy, c.FountainMark = "fountain", 9
 		}},

@@ -58,13 +58,12 @@ func (o *agentOptions) workerFlags() []cli.Flag {
 			"pin each worker to one CPU"),
 		value(groupWorkers, "accept-policy", choice{
 			to:    &c.AcceptPolicy,
-			words: []string{"shared", "fountain", "hash"},
-			why: map[string]string{
-				"cpu":          "it needs eBPF support, which this version lacks",
-				"least-loaded": "it needs eBPF support, which this version lacks",
-			},
+			words: []string{"shared", "fountain", "hash", "cpu", "least-loaded"},
 		}, "which worker gets a new connection. shared: the first that accepts; fountain: the first of those below "+
-			"--fountain-mark; hash: by a hash of the addresses"),
+			"--fountain-mark; hash: by a hash of the addresses; cpu: that of the CPU which handles the SYN; least-loaded: "+
+			"the one with the fewest connections and exchanges. The last two need BPF, else hash is used; among the last "+
+			"three it can be changed at run time: PUT /accept-policy"),
+		bpfFlag(&c.BPF),
 		value(groupWorkers, "fountain-mark", number{&c.FountainMark, 1, 1 << 20, ""},
 			"with fountain: a worker is full at `N` connections, then the next one gets some"),
 	}

@@ -67,7 +67,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		Name:  "weir",
 		Usage: "a node-level Kubernetes ingress proxy",
 		Description: "Every flag can be given as the environment variable that its help names; the command line wins.\n" +
-			"Exit codes: 0 done, 1 it broke, 2 wrong usage, 3 explain and lint: the answer is no.",
+			"Exit codes: 0 done, 1 it broke, 2 wrong usage, 3 explain, lint, check, maps: the answer is no.",
 		Writer:    stdout,
 		ErrWriter: stderr,
 		Flags: []cli.Flag{ // arrange acts on the second
@@ -75,7 +75,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 			&cli.BoolFlag{Name: "version", Aliases: []string{"v"}, Usage: "do what the command version does", DisableDefaultText: true},
 		},
 		Commands: []*cli.Command{
-			agentCommand(), demoCommand(), explainCommand(), lintCommand(), versionCommand(), helpCommand(),
+			agentCommand(), demoCommand(), explainCommand(), lintCommand(), checkCommand(), mapsCommand(), versionCommand(), helpCommand(),
 		},
 		ExitErrHandler: func(*cli.Context, error) {}, // run chooses the exit code
 	}

@@ -24,8 +24,8 @@ func TestWrongUsageNamesFlagValueAndWhatIsAllowed(t *testing.T) {
 		args []string
 		says []string // on standard error
 	}{
-		{[]string{"serve"}, []string{`"serve"`, "agent, demo, explain, lint, version or help"}},
-		{[]string{"help", "serve"}, []string{`"serve"`, "agent, demo, explain, lint, version or help"}},
+		{[]string{"serve"}, []string{`"serve"`, "agent, demo, explain, lint, check, maps, version or help"}},
+		{[]string{"help", "serve"}, []string{`"serve"`, "agent, demo, explain, lint, check, maps, version or help"}},
 		{[]string{"help", "agent", "more"}, []string{`"more"`}},
 		{[]string{"--workers", "2"}, []string{"unknown flag --workers"}},
 		{[]string{"agent", "--worker", "2"}, []string{"weir agent: unknown flag --worker", "See: weir agent --help"}},
@@ -49,9 +49,12 @@ func TestWrongUsageNamesFlagValueAndWhatIsAllowed(t *testing.T) {
 		{with("--manifests", ""), []string{"--manifests", "want a value"}},
 		{with("--workers", "0"), []string{`"0"`, "--workers", "from 1 to 1024, or auto"}},
 		{with("--workers", "many"), []string{`"many"`, "--workers", "from 1 to 1024, or auto"}},
-		{with("--accept-policy", "cpu"), []string{`"cpu"`, "--accept-policy", "eBPF", "shared, fountain or hash"}},
-		{with("--accept-policy", "least-loaded"), []string{`"least-loaded"`, "--accept-policy", "eBPF", "shared, fountain or hash"}},
-		{with("--accept-policy", "random"), []string{`"random"`, "--accept-policy", "shared, fountain or hash"}},
+		{with("--accept-policy", "random"), []string{`"random"`, "--accept-policy", "shared, fountain, hash, cpu or least-loaded"}},
+		{with("--accept-policy", "cpu", "--pin-workers=false"), []string{"--accept-policy cpu", "--pin-workers=false"}},
+		{with("--bpf", "require"), []string{"--bpf require has no effect with --accept-policy shared", "hash, cpu or least-loaded"}},
+		{with("--bpf", "on"), []string{`"on"`, "--bpf", "auto, off or require"}},
+		{[]string{"check", "now"}, []string{`"now"`, "flags only"}},
+		{[]string{"maps", "all"}, []string{`"all"`, "flags only"}},
 		{with("--fountain-mark", "5"), []string{"--fountain-mark 5", "--accept-policy shared", "fountain"}},
 		{with("--accept-policy", "fountain", "--fountain-mark", "0"), []string{`"0"`, "--fountain-mark", "from 1 to"}},
 		{with("--http-address", "localhost:80"), []string{`"localhost:80"`, "--http-address", "0.0.0.0:80"}},

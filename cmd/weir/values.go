@@ -17,14 +17,9 @@ import (
 type choice struct {
 	to    *string
 	words []string
-	// why tells about words that are known but can't be chosen.
-	why map[string]string
 }
 
 func (c choice) Set(s string) error {
-	if reason := c.why[s]; reason != "" {
-		return fmt.Errorf("%s; want %s", reason, either(c.words))
-	}
 	if !slices.Contains(c.words, s) {
 		return fmt.Errorf("want %s", either(c.words))
 	}
