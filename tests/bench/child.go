@@ -22,12 +22,15 @@ type child struct {
 }
 
 // place is where and how urgently processes run.
-type place struct{ cpu, nice int }
+type place struct {
+	cpus string // as taskset -c takes them
+	nice int
+}
 
 // command returns a command that runs at p. The programs in front of it exec,
 // so that the process keeps its id.
 func (p place) command(name string, args ...string) *exec.Cmd {
-	all := []string{"-c", strconv.Itoa(p.cpu), "nice", "-n", strconv.Itoa(p.nice), name}
+	all := []string{"-c", p.cpus, "nice", "-n", strconv.Itoa(p.nice), name}
 	return exec.Command("taskset", append(all, args...)...)
 }
 

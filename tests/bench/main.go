@@ -27,13 +27,15 @@ type options struct {
 	calls, fields bool
 	out           string
 	weir          map[string]string
+	policy        map[string]string // by proxy that is a weir: its accept policy, if not the default
+	workers       int               // of a weir
 }
 
 func parse(args []string) (options, error) {
-	o := options{weir: map[string]string{}}
+	o := options{weir: map[string]string{}, policy: map[string]string{}}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	proxies := f.String("proxies", "weir,nginx-4k,nginx-64k,haproxy", "proxies to run, in turn")
-	rowNames := f.String("rows", "", "rows to run: 13B, 100K, hosts, close, one, rate, churn (default all)")
+	rowNames := f.String("rows", "", "rows to run: 13B, 100K, hosts, close, one, rate, churn (default all these), many")
 	binary := f.String("weir", "bin/weir", "weir binary")
 	a := f.String("weir-a", "", "compare this weir binary with that of -weir-b and with nothing else, unless -proxies is given")
 	b := f.String("weir-b", "", "see -weir-a")
@@ -41,8 +43,10 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
 	f.DurationVar(&o.warm, "warm", 300*time.Millisecond, "load before each round that isn't measured")
 	f.IntVar(&o.rate, "rate", 5000, "requests per second of row rate")
-	f.IntVar(&o.proxy.cpu, "proxy-cpu", 0, "CPU of the proxies")
-	f.IntVar(&o.load.cpu, "load-cpu", 1, "CPU of origin and load")
+	f.StringVar(&o.proxy.cpus, "proxy-cpu", "0", "CPUs of the proxies, as 0 or 0,1")
+	f.StringVar(&o.load.cpus, "load-cpu", "1", "CPUs of origin and load")
+	f.IntVar(&o.workers, "workers", 1, "workers of each weir")
+	policies := f.String("policies", "", "compare these accept policies of -weir, and nothing else")
 	f.IntVar(&o.proxy.nice, "nice", 0, "niceness of proxies, origin and load; below 0 (as root) on a machine that does other work too")
 	f.BoolVar(&o.calls, "calls", true, "count system calls with strace")
 	f.BoolVar(&o.fields, "fields", false, "nginx and haproxy add the X- fields that Weir adds")
@@ -65,19 +69,24 @@ func parse(args []string) (options, error) {
 		if !given {
 			o.proxies = []string{"weir-a", "weir-b"}
 		}
+	case *policies != "":
+		o.proxies = strings.Split(*policies, ",")
+		for _, policy := range o.proxies {
+			o.weir[policy], o.policy[policy] = *binary, policy
+		}
 	default:
 		o.weir["weir"] = *binary
 	}
 	for _, r := range rows {
-		if *rowNames == "" || slices.Contains(strings.Split(*rowNames, ","), r.name) {
+		if *rowNames == "" && !r.asked || slices.Contains(strings.Split(*rowNames, ","), r.name) {
 			o.rows = append(o.rows, r.name)
 		}
 	}
 	if n := len(strings.Split(*rowNames, ",")); *rowNames != "" && n != len(o.rows) {
 		return o, fmt.Errorf("-rows %q: unknown or repeated row", *rowNames)
 	}
-	if o.rounds < 1 || o.round <= 0 || o.warm <= 0 || o.rate < 1 {
-		return o, fmt.Errorf("-rounds, -round, -warm and -rate must be positive")
+	if o.rounds < 1 || o.round <= 0 || o.warm <= 0 || o.rate < 1 || o.workers < 1 {
+		return o, fmt.Errorf("-rounds, -round, -warm, -rate and -workers must be positive")
 	}
 	return o, nil
 }
@@ -128,7 +137,7 @@ func compare(w io.Writer, o options, dir string) error {
 		return err
 	}
 	defer origin.stop()
-	s := &settings{dir: dir, place: o.proxy, services: origin.services(), fields: o.fields, weir: absolute(o.weir), version: map[string]string{}}
+	s := &settings{dir: dir, place: o.proxy, services: origin.services(), fields: o.fields, weir: absolute(o.weir), policy: o.policy, workers: o.workers, version: map[string]string{}}
 	var proxies []*proxy
 	for _, name := range o.proxies {
 		p, err := startProxy(s, name)

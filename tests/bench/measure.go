@@ -14,6 +14,7 @@ type sample struct {
 	cpu          time.Duration // of the proxy
 	user, system time.Duration // the same, in ticks of 10 ms
 	rss          int64         // bytes, after the round
+	uneven       float64       // requests of a weir's busiest worker to the mean; 0 for one worker
 }
 
 // perRequest returns the proxy's CPU time for one request in µs.
@@ -39,6 +40,10 @@ func measure(p *proxy, r row, o options) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
+	requestsBefore, err := p.workerRequests()
+	if err != nil {
+		return sample{}, err
+	}
 	result, err := runLoad(o.load, r.plan(p, o.round, o.rate))
 	if err != nil {
 		return sample{}, err
@@ -55,13 +60,18 @@ func measure(p *proxy, r row, o options) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
+	requests, err := p.workerRequests()
+	if err != nil {
+		return sample{}, err
+	}
 	if result.Requests == 0 {
 		return sample{}, fmt.Errorf("%s answered no request of row %s (%d errors): %s", p.name, r.name, result.Errors, &p.log)
 	}
 	if after == before {
 		return sample{}, fmt.Errorf("%s answered %d requests without CPU time: a process of it is not counted", p.name, result.Requests)
 	}
-	return sample{Result: result, cpu: after - before, user: user - userBefore, system: system - systemBefore, rss: rss}, nil
+	return sample{Result: result, cpu: after - before, user: user - userBefore, system: system - systemBefore, rss: rss,
+		uneven: uneven(requestsBefore, requests)}, nil
 }
 
 func (p *proxy) ticks() (user, system time.Duration, err error) {

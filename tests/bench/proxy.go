@@ -18,7 +18,8 @@ type proxy struct {
 	addr netip.AddrPort
 	pids []int // of all its processes
 
-	children int // how many processes it starts
+	admin    netip.AddrPort // of a weir
+	children int            // how many processes it starts
 
 	// change puts other services in force, by a reload where the proxy knows no
 	// other way.
@@ -58,6 +59,8 @@ type settings struct {
 	services []service
 	fields   bool              // the others add the X- fields that Weir adds
 	weir     map[string]string // binary of each proxy that is a weir
+	policy   map[string]string // accept policy of each, if not the default
+	workers  int               // of each
 	version  map[string]string // filled as they start
 }
 
@@ -142,10 +145,18 @@ func (p *proxy) startWeir(s *settings, binary string) error {
 	if err != nil {
 		return err
 	}
+	p.admin = admin
 	s.version[p.name] = firstLine(binary, "version")
-	p.child, err = start(s.place, binary, "agent", "--source", "dir", "--manifests", dir.Path,
+	args := []string{"agent", "--source", "dir", "--manifests", dir.Path,
 		"--controller-class", rig.Controller, "--http-address", p.addr.String(),
-		"--admin-address", admin.String(), "--workers", "1", "--access-log", "off")
+		"--admin-address", admin.String(), "--workers", fmt.Sprint(s.workers), "--access-log", "off"}
+	if policy := s.policy[p.name]; policy != "" {
+		args = append(args, "--accept-policy", policy)
+		if policy == "cpu" || policy == "least-loaded" {
+			args = append(args, "--bpf", "require")
+		}
+	}
+	p.child, err = start(s.place, binary, args...)
 	return err
 }
 

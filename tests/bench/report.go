@@ -37,7 +37,8 @@ func header(w io.Writer, o options, versions map[string]string) {
 	fmt.Fprintf(w, "cpu       %d x %s\n", runtime.NumCPU(), cpuModel())
 	fmt.Fprintf(w, "kernel    %s\n", kernel)
 	fmt.Fprintf(w, "go        %s\n", runtime.Version())
-	fmt.Fprintf(w, "settings  one worker each, pinned to CPU %d; origin (nginx, one worker) and load on CPU %d; niceness %d\n", o.proxy.cpu, o.load.cpu, o.load.nice)
+	fmt.Fprintf(w, "settings  nginx and haproxy with one worker, weir with %d, on CPUs %s; origin (nginx, one worker) and load on CPUs %s; niceness %d\n",
+		o.workers, o.proxy.cpus, o.load.cpus, o.load.nice)
 	fmt.Fprintf(w, "          %d rounds of %v after %v of warm-up, proxies in turn; fixed rate %d/s; X- fields added by all: %v\n",
 		o.rounds, o.round, o.warm, o.rate, o.fields)
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
@@ -124,6 +125,11 @@ func table(w io.Writer, r row, order []string, results map[string][]sample, coun
 			median(pick(s, micros(func(x sample) time.Duration { return x.P99 }))),
 			median(pick(s, micros(func(x sample) time.Duration { return x.Max }))),
 			median(pick(s, func(x sample) float64 { return float64(x.rss) / 1024 })), errors, callText)
+	}
+	for _, name := range order {
+		if s := pick(results[name], func(x sample) float64 { return x.uneven }); slices.Max(s) > 0 {
+			fmt.Fprintf(w, "  requests of the busiest worker to the mean, %s: %.3f (%.3f-%.3f)\n", name, median(s), slices.Min(s), slices.Max(s))
+		}
 	}
 	for _, name := range order {
 		if c, ok := counted[name]; ok {

@@ -17,6 +17,7 @@ type row struct {
 	close      bool
 	fixedRate  bool
 	syscalls   bool // system calls are counted too
+	asked      bool // runs only if it is named
 	churn      bool // endpoints come and go: runChurn
 }
 
@@ -28,6 +29,7 @@ var rows = []row{
 	{name: "close", what: "13 bytes, a new connection for each request", path: "/13B", bodyBytes: 13, hosts: 1, conns: 64, close: true, syscalls: true},
 	{name: "one", what: "13 bytes, one connection", path: "/13B", bodyBytes: 13, hosts: 1, conns: 1},
 	{name: "rate", what: "13 bytes at a fixed rate over 64 connections", path: "/13B", bodyBytes: 13, hosts: 1, conns: 64, fixedRate: true},
+	{name: "many", what: "13 bytes, 1000 keep-alive connections", path: "/13B", bodyBytes: 13, hosts: 1, conns: 1000, asked: true},
 	{name: "churn", what: "13 bytes at a fixed rate over 64 connections", path: "/13B", bodyBytes: 13, hosts: 1, conns: 64, fixedRate: true, churn: true},
 }
 
