@@ -161,15 +161,55 @@ func TestTheProgramLoadsWithoutMigration(t *testing.T) {
 func TestWithoutCapabilitiesTheErrorIsPlain(t *testing.T) {
 	needRoot(t)
 	runtime.LockOSThread() // never unlocked: the thread ends without capabilities
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var none [2]unix.CapUserData
-	if err := unix.Capset(&header, &none[0]); err != nil {
-		t.Fatal(err)
-	}
+	keepOnly(t)
 	s, err := New(Config{Workers: 1, Policy: CPU})
 	if s != nil || !errors.Is(err, unix.EPERM) {
 		t.Errorf("New = %v, %v; want nil and EPERM", s, err)
 	}
+}
+
+// TestTheDocumentedCapabilitiesSuffice: docs/ebpf.md names them.
+func TestTheDocumentedCapabilitiesSuffice(t *testing.T) {
+	dir := filepath.Join(bpffs(t), "weir")
+	w := newWorld(t)
+	keepOnly(t, unix.CAP_BPF, unix.CAP_NET_BIND_SERVICE)
+	s, err := New(Config{Workers: 2, Policy: LeastLoaded, Pins: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Unpinned(); err != nil {
+		t.Error(err)
+	}
+	l := w.attach(s, here)
+	if got := w.accept(l, w.connect(l, 20)); !slices.Equal(got, []int{10, 10}) {
+		t.Errorf("workers got %v of 20 connections, want 10 each", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// keepOnly makes all other capabilities of the thread ineffective until the test ends.
+func keepOnly(t *testing.T, capabilities ...int) {
+	t.Helper()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var before [2]unix.CapUserData
+	if err := unix.Capget(&header, &before[0]); err != nil {
+		t.Fatal(err)
+	}
+	sets := before
+	sets[0].Effective, sets[1].Effective = 0, 0
+	for _, c := range capabilities {
+		sets[c/32].Effective |= 1 << (c % 32)
+	}
+	if err := unix.Capset(&header, &sets[0]); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Capset(&header, &before[0]); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestEveryCPUHasAWorker(t *testing.T) {

@@ -100,6 +100,20 @@ func (a *Agent) WorkerStats() []map[string]any {
 	return stats.Workers
 }
 
+// Accept is what the agent tells of its accept policy.
+type Accept struct {
+	Policy, Wanted, Cause, Reason string
+	Changeable                    bool
+}
+
+// Accept returns the accept policy in force.
+func (a *Agent) Accept() Accept {
+	a.t.Helper()
+	var v Accept
+	a.debug("/accept-policy", &v)
+	return v
+}
+
 // TableVersion returns the version of the routing table in force.
 func (a *Agent) TableVersion() uint64 {
 	a.t.Helper()
