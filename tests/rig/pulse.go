@@ -21,9 +21,19 @@ type Pulse struct {
 	stop  chan struct{}
 	done  sync.WaitGroup
 	mu    sync.Mutex
-	idle  []*Client
+	idle  []rested
 	shots []Shot
 }
+
+// rested is a connection and when it was used last.
+type rested struct {
+	*Client
+	at time.Time
+}
+
+// restMax is how long a connection may idle before it is used again: the proxy
+// closes those that idle for 75 s, and no client can know whether it is just doing so.
+const restMax = 30 * time.Second
 
 // Shot is one request of a pulse and what became of it.
 type Shot struct {
@@ -119,7 +129,7 @@ func (p *Pulse) exchange(n int, id, method string) (*Message, error) {
 		return m, err
 	}
 	p.mu.Lock()
-	p.idle = append(p.idle, c)
+	p.idle = append(p.idle, rested{c, time.Now()})
 	p.mu.Unlock()
 	return m, nil
 }
@@ -127,12 +137,16 @@ func (p *Pulse) exchange(n int, id, method string) (*Message, error) {
 // take returns an idle connection, or a new one if there is none.
 func (p *Pulse) take() (*Client, error) {
 	p.mu.Lock()
-	if n := len(p.idle); n != 0 {
-		c := p.idle[n-1]
+	if n := len(p.idle); n != 0 && time.Since(p.idle[n-1].at) < restMax {
+		c := p.idle[n-1].Client
 		p.idle = p.idle[:n-1]
 		p.mu.Unlock()
 		return c, nil
 	}
+	for _, c := range p.idle { // the last is the one that was used last
+		c.Close()
+	}
+	p.idle = nil
 	p.mu.Unlock()
 	return connect(p.Addr)
 }
