@@ -200,43 +200,60 @@ func TestSYNCookies(t *testing.T) {
 	}
 }
 
-// TestHandshakesThatNeverEndHoldNothing: with TCP_DEFER_ACCEPT a connection without
-// a byte stays a handshake.
-func TestHandshakesThatNeverEndHoldNothing(t *testing.T) {
+// giveTo makes n connections to l reservations of worker 0 of two.
+func (w *world) giveTo(s *Steering, l Listener, n int) []int {
+	w.t.Helper()
+	idle := func(also acceptState) func(*acceptWeirWorker) {
+		return func(l *acceptWeirWorker) { l.State = acceptStateSTATE_IDLE | also }
+	}
+	s.write(1, idle(acceptStateSTATE_FULL))
+	clients := w.connect(l, n)
+	s.write(1, idle(0))
+	return clients
+}
+
+// TestHandshakesThatNeverEndHoldNothingForLong: with TCP_DEFER_ACCEPT a connection
+// without a byte stays a handshake.
+func TestHandshakesThatNeverEndHoldNothingForLong(t *testing.T) {
 	w := newWorld(t)
-	s := w.steer(Config{Workers: 2, CPUs: []int{0, 1}, Policy: LeastLoaded})
+	s := w.steer(Config{Workers: 2, Policy: LeastLoaded})
 	l := w.attach(s, here, [2]int{unix.TCP_DEFER_ACCEPT, 30})
-	w.connect(l, 100)
-	load := func() uint32 {
-		workers, err := readWorkers(s.maps.WeirWorkers)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := uint32(0)
-		for _, w := range workers {
-			sum += w.Reserved
-		}
-		return sum
-	}
-	for i := range 2 {
-		s.write(i, func(l *acceptWeirWorker) { l.Tick = monotonic() }) // else they are not listed
-	}
-	if got := load(); got != 100 {
-		t.Fatalf("%d reservations after 100 SYNs, want 100", got)
-	}
-	for end := time.Now().Add(3 * time.Second); load() != 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d reservations after 3 s", load())
-		}
-	}
-	// And what is accepted ends its reservation at once.
 	k := w.attach(s, "127.0.0.1:81")
-	got := w.accept(k, w.connect(k, 10))
-	for i := range 2 {
-		s.write(i, func(l *acceptWeirWorker) { l.Accepted += uint64(got[i]) })
+	w.giveTo(s, l, 40)
+	if got := w.accept(k, w.connect(k, 20)); !slices.Equal(got, []int{0, 20}) {
+		t.Errorf("beside 40 handshakes of worker 0 workers got %v of 20 connections, want [0 20]", got)
 	}
-	if n := load(); n != 0 {
-		t.Errorf("%d reservations after all was accepted", n)
+	s.write(0, func(l *acceptWeirWorker) { l.Tick = monotonic() }) // else it is not listed
+	reserved := func() uint32 {
+		workers, err := readWorkers(s.maps.WeirWorkers)
+		if err != nil || len(workers) != 1 {
+			t.Fatalf("workers = %v, %v, want the one that has begun", workers, err)
+		}
+		return workers[0].Reserved
+	}
+	if n := reserved(); n != 40 {
+		t.Errorf("%d reservations of worker 0, want 40", n)
+	}
+	for end := time.Now().Add(3 * time.Second); reserved() != 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d reservations after 3 s", reserved())
+		}
+	}
+	s.write(1, func(l *acceptWeirWorker) { l.Connections = 10 })
+	if got := w.accept(k, w.connect(k, 5)); !slices.Equal(got, []int{5, 0}) {
+		t.Errorf("later workers with 0 and 10 connections got %v of 5, want [5 0]", got)
+	}
+}
+
+func TestWhatIsAcceptedIsNoLongerReserved(t *testing.T) {
+	w := newWorld(t)
+	s := w.steer(Config{Workers: 2, Policy: LeastLoaded})
+	l := w.attach(s, here)
+	w.accept(l, w.giveTo(s, l, 40))
+	s.write(0, func(l *acceptWeirWorker) { l.Accepted += 40 }) // and they are closed again
+	s.write(1, func(l *acceptWeirWorker) { l.Connections = 10 })
+	if got := w.accept(l, w.connect(l, 5)); !slices.Equal(got, []int{5, 0}) {
+		t.Errorf("workers with 0 and 10 connections got %v of 5, want [5 0]", got)
 	}
 }
 
