@@ -19,13 +19,17 @@ const (
 	firstPause     = 100 * time.Millisecond
 	pauseMax       = 3 * time.Second
 	forbiddenPause = 5 * time.Second
-	forbiddenMax   = 30 * time.Second
+	forbiddenMax   = 30 * time.Second // of a kind that is needed
+	optionalMax    = 5 * time.Minute  // of others: there may be a thousand Secrets, on a thousand nodes
 	atOnce         = 20 * time.Millisecond
 	lastedMin      = time.Second // a watch that ends sooner counts as a failure
 )
 
 // pause finds how long to wait.
-type pause struct{ failures int }
+type pause struct {
+	failures int
+	optional bool // nobody waits for what is read
+}
 
 // after returns the wait after a watch that lasted for some time, 0 if there was
 // none, and ended with err.
@@ -36,6 +40,9 @@ func (p *pause) after(lasted time.Duration, err error) time.Duration {
 	least, most := firstPause, pauseMax
 	if apierrors.IsForbidden(err) {
 		least, most = forbiddenPause, forbiddenMax
+		if p.optional {
+			most = optionalMax
+		}
 	}
 	wait := atOnce
 	if p.failures > 0 || lasted == 0 && !tooOld(err) {

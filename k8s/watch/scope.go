@@ -1,6 +1,9 @@
 package watch
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // scope is what a feed sees of a kind.
 type scope struct {
@@ -27,7 +30,7 @@ func scopes(c Config) []scoped {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	for _, n := range namespaces {
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
 		out = append(out, scoped{ingressKind, scope{namespace: n, labels: c.IngressSelector}},
 			scoped{serviceKind, scope{namespace: n}}, scoped{sliceKind, scope{namespace: n}})
 	}

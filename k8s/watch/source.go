@@ -90,7 +90,7 @@ func CheckSelector(s string) error {
 }
 
 func (s *Source) newFeed(k *kind, x scope) *feed {
-	return &feed{kind: k, scope: x, clients: s.clients, store: s.store, journal: s.journal, silence: s.silence}
+	return &feed{kind: k, scope: x, clients: s.clients, store: s.store, journal: s.journal, silence: s.silence, pause: pause{optional: k.optional}}
 }
 
 // Run calls changed with all objects once everything was read, then after each

@@ -267,7 +267,7 @@ func TestNamespacesAreWatchedOneByOne(t *testing.T) {
 	a.put("ingresses", ingress("t2", "web", "web"))
 	a.put("ingresses", ingress("t3", "web", "web"))
 	f := follow(t, a, func(c *Config) {
-		c.Objects.WatchNamespaces = []string{"t1", "t2"}
+		c.Objects.WatchNamespaces = []string{"t2", "t1", "t2"}
 		c.Objects.ConfigMap = "sys/settings"
 		c.NodeName = "node-1"
 	})
