@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/weirproxy/weir/l7/route"
 )
@@ -16,8 +17,10 @@ import (
 type cluster struct {
 	*route.Cluster
 	service types.NamespacedName
-	port    string // name of the Service's port, which the slices use too
-	known   bool   // Service and port exist; without, it has no endpoints
+	port    string             // name of the Service's port, which the slices use too
+	target  intstr.IntOrString // port of the pods that the Service's port stands for
+	heir    *cluster           // of the same pods by another port of the Service, until slices name this one
+	known   bool               // Service and port exist; without, it has no endpoints
 	prefers preference
 	stale   bool                      // its endpoints are still those of other sources
 	excused map[netip.AddrPort]uint64 // losses that its slices have overruled
@@ -64,6 +67,10 @@ func (c *clusters) get(namespace string, b backend, services map[types.Namespace
 	}
 	k := c.named(namespace+"/"+b.service+":"+label, key)
 	known, prefers := problem == "", preferenceOf(services[key])
+	if known {
+		k.target = targetOf(port)
+		c.inherit(k)
+	}
 	if k.known != known || k.port != port.Name || k.prefers != prefers {
 		k.known, k.port, k.prefers, k.stale = known, port.Name, prefers, true
 	}
@@ -80,6 +87,28 @@ func (c *clusters) named(name string, service types.NamespacedName) *cluster {
 		}
 	}
 	return k
+}
+
+// targetOf returns the port of the pods behind a Service's port.
+func targetOf(port corev1.ServicePort) intstr.IntOrString {
+	if port.TargetPort == (intstr.IntOrString{}) {
+		return intstr.FromInt32(port.Port)
+	}
+	return port.TargetPort
+}
+
+// inherit finds a cluster of the same pods for k, which is new: when an Ingress goes
+// over to another port of a Service, slices may name that port some time later.
+func (c *clusters) inherit(k *cluster) {
+	if k.Endpoints().Version > 1 || k.heir != nil {
+		return
+	}
+	for _, other := range c.byService[k.service] {
+		if other != k && other.known && other.target == k.target {
+			k.heir = other
+			return
+		}
+	}
 }
 
 // drop forgets a cluster.

@@ -38,6 +38,9 @@ func (x *sliceIndex) refresh(c *cluster, from *surroundings) bool {
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		ports += c.merge(named[name], &all, from)
 	}
+	if ports > 0 {
+		c.heir = nil
+	}
 	if len(named) == 0 {
 		c.notices = append(c.notices, Notice{Severity: Warning, Kind: "Service", Namespace: c.service.Namespace, Name: c.service.Name,
 			Reason: "NoEndpointSlice", Message: "it has no EndpointSlice: requests answer 503 until there is one",
@@ -58,11 +61,15 @@ func (x *sliceIndex) refresh(c *cluster, from *surroundings) bool {
 }
 
 // hold adds to all the endpoints of c in force whose addresses the slices still
-// list, and returns their number. When a port of a Service is renamed, its slices
-// follow some time later, or are heard of first: the pods are the same.
+// list, and returns their number. When a port of a Service is renamed, or another
+// one for the same pods comes, its slices follow some time later, or are heard of
+// first: the pods are the same.
 func (x *sliceIndex) hold(c *cluster, all *merged, from *surroundings) (held int) {
 	before := make(map[string]netip.AddrPort)
 	set := c.Endpoints()
+	if c.heir != nil {
+		set = c.heir.Endpoints()
+	}
 	for _, e := range slices.Concat(set.Active, set.Draining, set.Lost) {
 		if from.reserved.check(e.Addr) == nil {
 			before[e.Addr.Addr().String()] = e.Addr

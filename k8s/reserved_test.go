@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // What the node's own services are must not be published by who may write an
@@ -146,6 +147,43 @@ func TestARenamedPortKeepsItsPods(t *testing.T) {
 		is("both renamed", "10.0.0.2:8080", "10.0.0.3:8080")
 		if len(r.Notices) != 0 {
 			t.Errorf("%s first: notices %v after both, want none", first, r.Notices)
+		}
+	}
+}
+
+// TestAnotherPortOfTheSamePodsServesAtOnce: an Ingress goes over to a port that its
+// Service has just got, before slices name it.
+func TestAnotherPortOfTheSamePodsServesAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		target string
+		want   []string
+	}{{"8080", []string{"10.0.0.1:8080"}}, {"9090", []string{}}} {
+		text := class + service("t1", "a", "10.0.0.1") + ingressOf("t1", "i", "a.test", "/", "a")
+		text = strings.Replace(text, "ports: [{port: 80", "ports: [{name: old, port: 80", 1)
+		text = strings.Replace(text, `ports: [{name: ""`, `ports: [{name: old`, 1)
+		o, _ := parse(t, text)
+		tr := NewTranslator(Options{})
+		tr.Apply(o)
+		target := intstr.Parse(c.target)
+		now := o.Clone()
+		s := o.Services[name("t1", "a")].DeepCopy()
+		s.Spec.Ports[0].TargetPort = intstr.FromInt32(8080)
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "new", Port: 81, TargetPort: target})
+		now.Services[name("t1", "a")] = s
+		tr.Apply(now)
+		now = now.Clone()
+		i := o.Ingresses[name("t1", "i")].DeepCopy()
+		i.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number = 81
+		now.Ingresses[name("t1", "i")] = i
+		r := tr.Apply(now)
+		if got := addresses(r.ClusterList[0]); !slices.Equal(got, c.want) {
+			t.Errorf("target %s: %s has endpoints %v, want %v", c.target, r.ClusterList[0].Name, got, c.want)
+		}
+		slice := o.EndpointSlices[name("t1", "a-1")].DeepCopy()
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: new("new"), Port: new(int32(8081))})
+		r = tr.ApplySlices(map[types.NamespacedName]*discoveryv1.EndpointSlice{name("t1", "a-1"): slice})
+		if got := addresses(r.ClusterList[0]); !slices.Equal(got, []string{"10.0.0.1:8081"}) {
+			t.Errorf("target %s: with a slice that names the port %v, want that of the slice", c.target, got)
 		}
 	}
 }

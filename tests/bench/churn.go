@@ -90,7 +90,8 @@ func runChurn(w io.Writer, r row, o options, dir string, weir, versions map[stri
 	results := map[string][]churnSample{}
 	for n := range o.rounds {
 		for _, name := range o.proxies {
-			s := &settings{dir: fmt.Sprintf("%s/churn%d%s", dir, n, name), place: o.proxy, fields: o.fields, weir: weir, version: versions}
+			s := &settings{dir: fmt.Sprintf("%s/churn%d%s", dir, n, name), place: o.proxy, fields: o.fields, weir: weir,
+				policy: o.policy, workers: o.workers, version: versions}
 			x, err := churn(s, r, o, name)
 			if err != nil {
 				return err
