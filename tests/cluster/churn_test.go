@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -52,6 +53,7 @@ var scenarios = []scenario{
 		}
 	}, false},
 	{"the API server restarts", pods.Bridged, 4, 0, nil, func(c *churn) {
+		c.d.minReady(3) // of the controllers, that of Deployments may be back first
 		for _, kill := range []bool{false, true} {
 			mark := fmt.Sprint("kill ", kill)
 			c.d.ask(mark)
@@ -91,7 +93,7 @@ func dieSuddenly(c *churn) {
 	}
 }
 
-// port has the Service and the Ingress use another port, both in no order.
+// port has the Service and the Ingress use another port.
 func (c *churn) port(number int32) {
 	w := c.w
 	w.t.Helper()
@@ -102,6 +104,18 @@ func (c *churn) port(number int32) {
 	s.Spec.Ports[0].Name = cmp.Or(s.Spec.Ports[0].Name, "p80")
 	_, err = w.client.CoreV1().Services(w.ns).Update(w.ctx, s, metav1.UpdateOptions{})
 	w.must(err)
+	w.eventually("port in the slices", func() error {
+		list, err := w.client.DiscoveryV1().EndpointSlices(w.ns).List(w.ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, s := range list.Items {
+			if !slices.ContainsFunc(s.Ports, func(p discoveryv1.EndpointPort) bool { return *p.Name == fmt.Sprint("p", number) }) {
+				return fmt.Errorf("slice %s has %v", s.Name, s.Ports)
+			}
+		}
+		return nil
+	})
 	i, err := w.client.NetworkingV1().Ingresses(w.ns).Get(w.ctx, "i", metav1.GetOptions{})
 	w.must(err)
 	i.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number = number
@@ -135,13 +149,12 @@ func TestPodsComeAndGoWithoutAFailedRequest(t *testing.T) {
 			}
 			c.agent = w.startAgent("--watch-namespace", w.ns)
 			c.agent.answers("a.test")
-			load := (&rig.Pulse{Addr: c.agent.Addr, Host: "a.test", Target: "/", Rate: 300,
-				Methods: []string{"GET", "POST", "GET", "GET"}, Within: 5 * time.Second}).Start()
-			pause(2 * time.Second)
+			load := c.agent.load("a.test", w.kubelet.Asked)
+			pause(4 * time.Second)
 			start := time.Now()
 			s.churn(c)
 			pause(500 * time.Millisecond)
-			w.judge(load.Stop(), start, s.posts)
+			w.judge(load.stop(), start, s.posts)
 		})
 	}
 }
@@ -158,10 +171,20 @@ func (a *agent) answers(host string) {
 	})
 }
 
+// In churn the 99th percentile may be this many times that of the quiet time, and
+// this much more: processes start and end on the CPUs that serve. The aim is 1.25
+// times, which the log shows; asserted is what holds on two busy CPUs.
+const (
+	p99Factor = 4
+	p99More   = 50 * time.Millisecond
+)
+
 // judge holds shots against what the pods executed. Those before start were made
-// while nothing changed.
-func (w *world) judge(shots []rig.Shot, start time.Time, posts bool) {
-	t := w.t
+// while nothing changed. Without posts, a POST may fail only if it met a pod that was
+// ending while its slice still called it ready: nobody can know, and what such a pod
+// has executed nobody can tell.
+func (w *world) judge(r record, start time.Time, posts bool) {
+	t, shots := w.t, r.shots
 	t.Helper()
 	executed, err := w.ground.Executed()
 	w.must(err)
@@ -188,16 +211,24 @@ func (w *world) judge(shots []rig.Shot, start time.Time, posts bool) {
 			continue
 		}
 		failed[s.Method]++
-		if allowed := posts && s.Method == "POST" && s.Err == nil && (s.Status == 502 || s.Status == 504); !allowed {
+		unsure := s.Method == "POST" && s.Err == nil && (s.Status == 502 || s.Status == 504)
+		switch {
+		case unsure && posts:
+		case unsure && r.unannounced(s):
+			t.Logf("a pod ended before its slice said so: %v", s)
+		default:
 			t.Errorf("failed: %v", s)
 		}
 	}
-	if slowest.Took > time.Second {
+	if slowest.Took > time.Second+r.stall {
 		t.Errorf("over 1 s: %v", slowest)
 	}
 	before, during := p99(quiet), p99(churning)
-	t.Logf("%d requests, failed by method: %v; p99 %v quiet, %v in churn (%.2f); slowest %v", len(shots), failed,
-		before.Round(10*time.Microsecond), during.Round(10*time.Microsecond), float64(during)/float64(before), slowest.Took.Round(time.Millisecond))
+	t.Logf("%d requests, failed by method: %v; p99 %v quiet, %v in churn (%.2f); slowest %v, longest wait for a CPU %v", len(shots), failed,
+		before.Round(10*time.Microsecond), during.Round(10*time.Microsecond), float64(during)/float64(before), slowest.Took.Round(time.Millisecond), r.stall.Round(time.Millisecond))
+	if most := p99Factor*before + p99More + r.stall; during > most {
+		t.Errorf("p99 in churn %v, want at most %v", during, most)
+	}
 	if len(shots) < 1000 {
 		t.Errorf("only %d requests were made", len(shots))
 	}

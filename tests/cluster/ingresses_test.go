@@ -163,7 +163,7 @@ func (s *stream) read(body io.Reader) error {
 		if want := fmt.Sprint(n); lines.Text() != want {
 			return fmt.Errorf("read %q, want %q", lines.Text(), want)
 		}
-		if gap := time.Since(last); gap > time.Second {
+		if gap := time.Since(last); gap > rig.Deadline {
 			return fmt.Errorf("nothing for %v before %d", gap, n)
 		}
 		last = time.Now()
@@ -183,7 +183,7 @@ func (s *stream) stop() error {
 	select {
 	case err := <-s.done:
 		return err
-	case <-time.After(2 * time.Second):
-		return fmt.Errorf("nothing for two seconds")
+	case <-time.After(rig.Deadline):
+		return fmt.Errorf("nothing for %v", rig.Deadline)
 	}
 }

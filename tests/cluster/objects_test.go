@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -127,6 +128,12 @@ func (d *deployment) ask(mark string) {
 	d.patch(fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, mark))
 }
 
+// minReady has a rollout go on only when a new pod was ready for so long.
+func (d *deployment) minReady(seconds int) {
+	d.w.t.Helper()
+	d.patch(fmt.Sprintf(`{"spec":{"minReadySeconds":%d}}`, seconds))
+}
+
 func (d *deployment) patch(body string) {
 	d.w.t.Helper()
 	_, err := d.w.client.AppsV1().Deployments(d.w.ns).Patch(d.w.ctx, d.name, types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{})
@@ -149,7 +156,18 @@ func (d *deployment) settled(n int32) {
 		if len(list) != int(n) {
 			return fmt.Errorf("%d pods, want %d", len(list), n)
 		}
+		for _, p := range list { // the Deployment's status may be from before
+			if p.DeletionTimestamp != nil || !ready(p) {
+				return fmt.Errorf("pod %s is not ready", p.Name)
+			}
+		}
 		return nil
+	})
+}
+
+func ready(p corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weirproxy/weir/tests/pods"
-	"github.com/weirproxy/weir/tests/rig"
 )
 
 // A Service with many endpoints: 12 slices of as many as controllers put into one.
@@ -93,8 +92,7 @@ func TestManyEndpointsInSeveralSlices(t *testing.T) {
 	a := w.startAgent("--watch-namespace", w.ns, "--update-status=false")
 	a.answers("many.test")
 
-	load := (&rig.Pulse{Addr: a.Addr, Host: "many.test", Target: "/", Rate: 300,
-		Methods: []string{"GET", "POST", "GET", "GET"}, Within: 5 * time.Second}).Start()
+	load := a.load("many.test", func() map[string]time.Time { return nil })
 	pause(4 * time.Second)
 	start := time.Now()
 
@@ -118,11 +116,11 @@ func TestManyEndpointsInSeveralSlices(t *testing.T) {
 		m.put(i, true, m.all(i)...)
 	}
 	pause(3 * time.Second)
-	shots := load.Stop()
-	w.judge(shots, start, false)
+	r := load.stop()
+	w.judge(r, start, false)
 
 	answered := make(map[string]int) // requests by address, in the first phase
-	for _, s := range shots {
+	for _, s := range r.shots {
 		at, err := netip.ParseAddrPort(s.Body)
 		if err != nil {
 			t.Errorf("answer: %v", s)

@@ -12,7 +12,9 @@ package kubelet
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,9 +40,10 @@ type Kubelet struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	mu   sync.Mutex
-	pods map[types.UID]*pod
-	next int // node of the next pod
+	mu    sync.Mutex
+	pods  map[types.UID]*pod
+	next  int                  // node of the next pod
+	asked map[string]time.Time // when the pod of an address got SIGTERM
 }
 
 // Start makes the Node objects and runs every pod that there is and that comes.
@@ -48,7 +51,7 @@ type Kubelet struct {
 // that is tried again.
 func Start(client kubernetes.Interface, ground *pods.Node, nodes []Node, report func(error)) (*Kubelet, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &Kubelet{client: client, ground: ground, nodes: nodes, report: report, cancel: cancel, pods: make(map[types.UID]*pod)}
+	k := &Kubelet{client: client, ground: ground, nodes: nodes, report: report, cancel: cancel, pods: make(map[types.UID]*pod), asked: make(map[string]time.Time)}
 	for _, n := range nodes {
 		if err := k.addNode(ctx, n); err != nil {
 			cancel()
@@ -136,6 +139,20 @@ func (k *Kubelet) deleted(id types.UID) {
 		close(p.gone)
 		delete(k.pods, id)
 	}
+}
+
+// Asked returns when each pod that was terminated got its SIGTERM, by its address.
+func (k *Kubelet) Asked() map[string]time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.asked)
+}
+
+func (k *Kubelet) ask(p *pod) {
+	k.mu.Lock()
+	k.asked[p.ground.Addr.String()] = time.Now()
+	k.mu.Unlock()
+	p.process.Signal(syscall.SIGTERM)
 }
 
 // Lose makes a pod die with its node: its network goes without a word, its

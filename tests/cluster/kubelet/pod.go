@@ -124,7 +124,7 @@ func (p *pod) live(ctx context.Context) bool {
 	var kill <-chan time.Time // the end of the grace period
 	for {
 		if o := p.current(); o.DeletionTimestamp != nil && kill == nil {
-			p.process.Signal(syscall.SIGTERM)
+			p.k.ask(p)
 			grace := int64(30)
 			if o.DeletionGracePeriodSeconds != nil {
 				grace = *o.DeletionGracePeriodSeconds
