@@ -225,7 +225,7 @@ func dump(t *Translator, r Result) []string {
 // the same objects. The new one is told who owned which host, since that depends on
 // what was before.
 func TestChangesAddUpToATranslationFromScratch(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		for _, o := range []Options{{ConfigMap: "sys/c"}, {SharedHosts: true}, {WatchNamespaces: []string{"t1", "t2"}, WatchWithoutClass: true}} {
 			follow(t, seed, o)
 			if t.Failed() {
