@@ -92,7 +92,7 @@ func (x *sliceIndex) hold(c *cluster, all *merged, from *surroundings) (held int
 func (c *cluster) merge(s *discoveryv1.EndpointSlice, into *merged, from *surroundings) (ports int) {
 	note := func(severity Severity, field, reason, message string) {
 		c.notices = append(c.notices, Notice{Severity: severity, Kind: "EndpointSlice", Namespace: s.Namespace, Name: s.Name,
-			Field: field, Reason: reason, Message: message})
+			Field: field, Reason: reason, Message: message}.advised())
 	}
 	if s.AddressType != discoveryv1.AddressTypeIPv4 && s.AddressType != discoveryv1.AddressTypeIPv6 {
 		note(Error, "addressType", "InvalidAddressType",

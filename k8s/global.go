@@ -32,7 +32,7 @@ func readGlobal(m *corev1.ConfigMap) global {
 		if f.Reason != "Honoured" {
 			n := f.Notice
 			n.Namespace, n.Name = m.Namespace, m.Name
-			g.notices = append(g.notices, n)
+			g.notices = append(g.notices, n.advised())
 		}
 		value := strings.TrimSpace(m.Data[key])
 		s := configKeys[key]

@@ -153,3 +153,24 @@ func differs(p route.Policy) string {
 	}
 	return " with " + strings.Join(out, " ")
 }
+
+// TestEveryComplaintHasARemedy: whoever reads an Event or a line of the log learns
+// what to do.
+func TestEveryComplaintHasARemedy(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.in.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(len(files), "files", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, _ := parse(t, string(text))
+		for _, n := range NewTranslator(Options{ConfigMap: "none/such"}).Apply(o).Notices {
+			if n.Severity != Info && n.Remedy == "" {
+				t.Errorf("%s: %s of %s %s/%s says not what to do: %s", file, n.Reason, n.Kind, n.Namespace, n.Name, n.Message)
+			}
+		}
+	}
+}

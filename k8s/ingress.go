@@ -118,7 +118,7 @@ func (i *ingress) note(s Severity, field, reason, message, remedy string) {
 	i.notices = append(i.notices, Notice{
 		Severity: s, Kind: "Ingress", Namespace: i.key.Namespace, Name: i.key.Name,
 		Field: field, Reason: reason, Message: message, Remedy: remedy,
-	})
+	}.advised())
 }
 
 func (i *ingress) readRule(r *networkingv1.IngressRule, field string, rewrite rewriting) {

@@ -160,7 +160,7 @@ func classNotice(i *networkingv1.Ingress, m membership, message string) Notice {
 		n.Reason = "NoClass"
 		n.Remedy = "set ingressClassName to an IngressClass of a controller that Weir serves"
 	}
-	return n
+	return n.advised()
 }
 
 // locate fills in where the object of n stands.

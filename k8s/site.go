@@ -285,5 +285,5 @@ func (b *build) count(i *ingress) *route.RouteStats {
 
 func (b *build) note(i *ingress, s Severity, field, reason, message string) {
 	b.notices = append(b.notices, Notice{Severity: s, Kind: "Ingress", Namespace: i.key.Namespace, Name: i.key.Name,
-		Field: field, Reason: reason, Message: message})
+		Field: field, Reason: reason, Message: message}.advised())
 }

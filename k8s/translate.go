@@ -97,8 +97,8 @@ func (w *work) compareGlobal(o *Objects) {
 	t.ofGlobal = t.global.notices
 	if t.options.ConfigMap != "" && m == nil {
 		namespace, name, _ := strings.Cut(t.options.ConfigMap, "/")
-		t.ofGlobal = []Notice{{Severity: Warning, Kind: "ConfigMap", Namespace: namespace, Name: name,
-			Reason: "NoConfigMap", Message: "the ConfigMap of global settings does not exist: the defaults hold"}}
+		t.ofGlobal = []Notice{Notice{Severity: Warning, Kind: "ConfigMap", Namespace: namespace, Name: name,
+			Reason: "NoConfigMap", Message: "the ConfigMap of global settings does not exist: the defaults hold"}.advised()}
 	}
 	w.notices.add = append(w.notices.add, t.ofGlobal...)
 	t.policies.reset(t.global.defaults)

@@ -28,12 +28,12 @@ func TrimIngressClass(c *networkingv1.IngressClass) {
 	c.Spec = networkingv1.IngressClassSpec{Controller: c.Spec.Controller}
 }
 
-// TrimService keeps type, traffic policies and the ports' names and numbers, but
-// not those of pods and nodes: EndpointSlices tell the former.
+// TrimService keeps type, traffic policies and the ports' names and numbers, also
+// those of the pods, but not those of nodes.
 func TrimService(s *corev1.Service) {
 	s.ObjectMeta = trimMeta(&s.ObjectMeta, nil)
 	for n, p := range s.Spec.Ports {
-		s.Spec.Ports[n] = corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, AppProtocol: p.AppProtocol, Port: p.Port}
+		s.Spec.Ports[n] = corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, AppProtocol: p.AppProtocol, Port: p.Port, TargetPort: p.TargetPort}
 	}
 	s.Spec = corev1.ServiceSpec{
 		Type: s.Spec.Type, Ports: s.Spec.Ports,
