@@ -5,6 +5,7 @@ CLANG_MAJOR := 14
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 30s
 BENCH       ?=
+UP          ?=
 VERSION     ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 COMMIT      ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
@@ -47,8 +48,8 @@ deps: ## install what the tests need besides Go (Debian, as root); say what is m
 cluster-binaries: deps ## build kube-apiserver and kube-controller-manager for the tests, as root: ten minutes, once
 	@[ "$$(id -u)" != 0 ] || $(GO) run ./tests/cluster/up -build
 
-cluster: cluster-binaries ## run a Kubernetes API server by hand, without nodes
-	$(GO) run ./tests/cluster/up
+cluster: cluster-binaries ## run a Kubernetes control plane by hand; as root: UP="-nodes 2" for nodes with pods, too
+	$(GO) run ./tests/cluster/up $(UP)
 
 test: deps cluster-binaries ## all tests; those with network namespaces need root and say so if it is missing
 	$(GOTEST) $(UNIT)

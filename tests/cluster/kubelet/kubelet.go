@@ -7,6 +7,10 @@
 // environment of its first container; images are ignored. Restarts are delayed by
 // a quarter of a second, doubled up to four: a kubelet's ten seconds to five
 // minutes would make tests long.
+//
+// Less than a kubelet does: one container, probes for readiness by httpGet only and
+// without initial delay. While the API server is away, a pod whose state changes
+// waits until it has told so: it is neither probed nor restarted.
 package kubelet
 
 import (

@@ -103,6 +103,11 @@ func (p *pod) bind(ctx context.Context) bool {
 // live runs the process once and reports whether it ended, rather than everything.
 func (p *pod) live(ctx context.Context) bool {
 	container := p.current().Spec.Containers[0]
+	probe := container.ReadinessProbe
+	if probe != nil && probe.HTTPGet == nil {
+		p.k.report(fmt.Errorf("pod %s: its readiness probe is not httpGet, which alone is known here", p.current().Name))
+		return false
+	}
 	var env []string
 	for _, v := range container.Env {
 		env = append(env, v.Name+"="+v.Value)
@@ -112,7 +117,6 @@ func (p *pod) live(ctx context.Context) bool {
 		p.k.report(fmt.Errorf("pod %s: %w", p.current().Name, err))
 		return false
 	}
-	probe := container.ReadinessProbe
 	p.ready, p.passed, p.failed = probe == nil, 0, 0
 	p.tell(ctx)
 	var ticks <-chan time.Time
