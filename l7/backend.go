@@ -126,6 +126,10 @@ func (b *backend) event(events uint32) {
 	if x == nil {
 		return
 	}
+	if x.phase == tunnelled && x.downDone && events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		x.half(&x.upDone, b.fd, true) // it takes nothing more either
+		return
+	}
 	if x.b == b && b.readable {
 		x.resumeDown()
 	}

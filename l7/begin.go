@@ -11,6 +11,9 @@ import (
 func (w *Worker) begin(c *client, data []byte, head int, scratch bool) {
 	r := &w.request
 	rest := data[head:]
+	if len(rest) > replayMax { // out must hold it beside the head; the remainder stays in c.in
+		rest = rest[:replayMax]
+	}
 	x := w.newExchange(c)
 	x.log.length = head
 	c.x = x
@@ -70,7 +73,9 @@ func (x *exchange) admit(r *http1.Request) *http1.Error {
 	if x.policy.Balance == route.Hash {
 		x.hash = x.hashKey(r)
 	}
-	x.appendHead(r)
+	if !x.appendHead(r) {
+		return errHeadTooLong
+	}
 	return nil
 }
 
@@ -95,20 +100,25 @@ func (x *exchange) takeBody(data []byte) (int, *http1.Error) {
 	}
 	chunked := x.request.Kind() == http1.BodyChunked
 	done := x.request.Done()
+	ok := true
+	put := func(p []byte) { ok = ok && x.out.append(&w.buffers, p) }
 	if chunked && len(payload) > 0 {
 		var head [http1.ChunkHeadMax]byte
-		x.out.append(&w.buffers, head[http1.PutChunkHead(head[:], len(payload)):])
+		put(head[http1.PutChunkHead(head[:], len(payload)):])
 	}
-	x.out.append(&w.buffers, payload)
+	put(payload)
 	if chunked {
 		if len(payload) > 0 {
-			x.out.append(&w.buffers, crlf)
+			put(crlf)
 		}
 		if done {
-			x.out.append(&w.buffers, lastChunk)
-			x.out.append(&w.buffers, x.request.Trailers())
-			x.out.append(&w.buffers, crlf)
+			put(lastChunk)
+			put(x.request.Trailers())
+			put(crlf)
 		}
+	}
+	if !ok {
+		return 0, errOverflow
 	}
 	x.received = done
 	return n, nil

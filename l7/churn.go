@@ -90,29 +90,57 @@ func (w *Worker) probe(p *upstream.Peer) {
 	w.probes[p] = r
 	gen := w.attach(r.fd, r)
 	if err := unix.Connect(fd, sockaddr(addr)); err != nil && err != unix.EINPROGRESS {
-		r.end(false)
+		r.end(dead)
 		return
 	}
 	sysEpollAdd(w.epfd, r.fd, gen, backendEvents)
 	w.wheel.set(&r.timer, w.now+probeMilli)
 }
 
-func (r *probe) event(events uint32) { r.end(events&(unix.EPOLLERR|unix.EPOLLHUP) == 0) }
-func (r *probe) expired()            { r.end(false) }
+// event: a host that refuses the probe is there; had the process that holds the
+// other connections died, its kernel would have reset them. It may finish them.
+func (r *probe) event(events uint32) {
+	if events&(unix.EPOLLERR|unix.EPOLLHUP) == 0 {
+		r.end(answered)
+		return
+	}
+	e, err := unix.GetsockoptInt(int(r.fd), unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && unix.Errno(e) == unix.ECONNREFUSED {
+		r.end(answered)
+		return
+	}
+	r.end(dead)
+}
 
-// end closes the probe. If the endpoint is dead, what waits for it is abandoned.
-func (r *probe) end(alive bool) {
+func (r *probe) expired() { r.end(unanswered) }
+
+// verdict is what a probe found out.
+type verdict uint8
+
+const (
+	answered   verdict = iota
+	unanswered         // in its time: dead, or too busy to accept
+	dead               // the network says so
+)
+
+// end closes the probe. If the endpoint is dead, what waits for it is abandoned; if
+// that is not sure, what may be repeated, and what its kernel has not acknowledged.
+func (r *probe) end(v verdict) {
 	w := r.w
 	delete(w.probes, r.peer)
 	w.wheel.stop(&r.timer)
 	w.detach(r.fd)
 	sysReset(r.fd)
 	sysClose(r.fd)
-	if alive {
+	if v == answered {
 		return
 	}
 	for fd := range w.slots {
-		if b, ok := w.slots[fd].h.(*backend); ok && b.peer == r.peer && b.x != nil && b.x.phase == awaiting {
+		b, ok := w.slots[fd].h.(*backend)
+		if !ok || b.peer != r.peer || b.x == nil || b.x.phase != awaiting {
+			continue
+		}
+		if v == dead || b.x.repeatable() || b.isSilent() {
 			b.x.abandoned()
 		}
 	}

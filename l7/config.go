@@ -88,9 +88,9 @@ type Config struct {
 	Logger       *slog.Logger  // never nil
 }
 
-// HeadBytesCap is the most that the limits of heads may be: a request's head, the
-// fields that are added, and the part of its body that is kept for a retry share one
-// buffer.
+// HeadBytesCap is the most that the limits of heads may be, and that a head may have
+// as it is forwarded: it shares one buffer with the part of the request's body that
+// is kept for a retry, and with one read more.
 const HeadBytesCap = bufferMax / 2
 
 func def[T comparable](p *T, v T) {

@@ -91,7 +91,7 @@ func (x *exchange) lookForAck() {
 	}
 	k.Eject(x.b.peer, w.now)
 	w.dropIdle(x.b.peer)
-	if k.Size() > x.peers && x.repeatable() && x.another(route.RetryTimeout) {
+	if k.Left(x.tried[:x.peers]) && x.repeatable() && x.another(route.RetryTimeout) {
 		k.Stats.Retries.Inc()
 		k.Stats.Abandoned.Inc()
 		x.dropTry()
@@ -132,4 +132,9 @@ func (b *backend) silent() (silent, acked bool) {
 	}
 	since := b.w.now - b.x.b4
 	return i.Unacked > 0 && int64(i.Last_ack_recv)+grain >= since, i.Unacked == 0 && i.Notsent_bytes == 0
+}
+
+func (b *backend) isSilent() bool {
+	silent, _ := b.silent()
+	return silent
 }

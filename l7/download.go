@@ -83,7 +83,9 @@ func (x *exchange) pumpDown() {
 		}
 	}
 	if x.c != nil && x.phase == tunnelled {
-		x.copyDown()
+		if x.copyDown(); x.c != nil {
+			x.copyUp()
+		}
 	}
 }
 
@@ -131,7 +133,7 @@ func (x *exchange) takeAnswer(data []byte) (n int, done bool) {
 // there is another endpoint, and reports whether it did.
 func (x *exchange) elsewhere(cond route.RetryOn) bool {
 	k := x.cluster
-	if !x.repeatable() || k.Size() <= x.peers || !x.another(cond) {
+	if !x.repeatable() || !k.Left(x.tried[:x.peers]) || !x.another(cond) {
 		return false
 	}
 	k.Stats.Retries.Inc()

@@ -3,12 +3,15 @@ package l7
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,20 +116,19 @@ func TestChunkFramingCosts(t *testing.T) {
 	}
 }
 
-// TestRequestsOfARouteThatWentAreLookedAfter: their endpoint died, and no slice will
-// tell.
+// TestRequestsOfARouteThatWentAreLookedAfter: nothing takes connections at their
+// endpoint's address any more, and no slice will tell.
 func TestRequestsOfARouteThatWentAreLookedAfter(t *testing.T) {
-	asked := make(chan struct{}, 1)
-	e := newEndpoint(t, func(w *wire) {
-		w.head()
-		asked <- struct{}{}
-		w.head() // never answers
-	})
-	b := serve(t, Config{}, nil, e.addr)
+	fd, addr := tight(t)
+	b := serve(t, Config{}, nil, addr)
 	w := b.connect(t)
 	w.send("GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
-	<-asked
-	e.l.Close() // a probe is refused
+	c, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC) // and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(c) })
+	fill(t, addr)
 	none, err := route.NewTable(2, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -138,6 +140,86 @@ func TestRequestsOfARouteThatWentAreLookedAfter(t *testing.T) {
 	}
 	if took := time.Since(start); took > 2*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// TestWhatRunsOnAnEndpointThatTakesNoMoreFinishes: one that ends in order closes its
+// listener first, and leaves its slice.
+func TestWhatRunsOnAnEndpointThatTakesNoMoreFinishes(t *testing.T) {
+	for _, method := range []string{"GET", "POST"} {
+		for _, how := range []string{"refuses", "is busy"} {
+			fd, addr := tight(t)
+			b := serve(t, Config{}, nil, addr)
+			w := b.connect(t)
+			w.send(method + " / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 2\r\n\r\nhi")
+			c, _, err := unix.Accept4(fd, unix.SOCK_CLOEXEC)
+			if err != nil {
+				t.Fatal(err)
+			}
+			await(t, patience, "the request has come", func() bool {
+				n, _, err := unix.Recvfrom(c, make([]byte, 4096), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+				return err == nil && n > 0
+			})
+			if how == "refuses" {
+				unix.Shutdown(fd, unix.SHUT_RD)
+			} else if method == "GET" {
+				continue // it may be repeated, and is
+			} else {
+				fill(t, addr)
+			}
+			b.endpoints()
+			time.Sleep(2 * probeMilli * time.Millisecond)
+			unix.Write(c, []byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+			if r, _ := w.answer(method); r.StatusCode != 200 {
+				t.Errorf("%s, the endpoint %s: answer %d, want 200", method, how, r.StatusCode)
+			}
+			unix.Close(c)
+		}
+	}
+}
+
+// TestAHeadThatGrowsTooLargeIsRefused: with the fields that are added it would leave
+// no room for the body.
+func TestAHeadThatGrowsTooLargeIsRefused(t *testing.T) {
+	e := newEndpoint(t, hello("ok"))
+	c := Config{Limits: Limits{HeadBytesMax: HeadBytesCap, LineBytesMax: HeadBytesCap}}
+	c.Forwarded.AppendFull = true
+	b := serve(t, c, nil, e.addr)
+	w := b.connect(t)
+	w.send("GET / HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: " + strings.Repeat("1", HeadBytesCap-100) + "\r\n\r\n")
+	if r, _ := w.answer("GET"); r.StatusCode != 431 {
+		t.Errorf("answer %d, want 431", r.StatusCode)
+	}
+}
+
+// TestALargeHeadLosesNothingOfTheBodyBehindIt: all of it is there when the head is
+// read.
+func TestALargeHeadLosesNothingOfTheBodyBehindIt(t *testing.T) {
+	const size = 300_000
+	e := newEndpoint(t, func(w *wire) {
+		for {
+			if _, ok := w.head(); !ok {
+				return
+			}
+			n, _ := io.CopyN(io.Discard, w.r, size)
+			fmt.Fprintf(w.TCPConn, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n%06d", n)
+		}
+	})
+	var k brake
+	b := serveWith(t, Config{Limits: Limits{HeadBytesMax: HeadBytesCap, LineBytesMax: HeadBytesCap}}, nil,
+		func(s *Server) { k.fit(t, s) }, e.addr)
+	w := b.connect(t)
+	for _, head := range []int{60_000, 100_000, 126_000} {
+		request := "POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: " + strconv.Itoa(size) + "\r\nX: " + strings.Repeat("x", head)
+		w.send(request) // without its end, so that all that follows is read behind it
+		await(t, patience, "it is read", func() bool { return b.server.Stats().Workers[0].BytesIn >= uint64(head) })
+		k.during(func() {
+			go w.send("\r\n\r\n" + strings.Repeat("b", size))
+			time.Sleep(50 * time.Millisecond)
+		})
+		if r, text := w.answer("POST"); r.StatusCode != 200 || text != strconv.Itoa(size) {
+			t.Errorf("head of %d bytes: answer %d %q, want all %d bytes", head, r.StatusCode, text, size)
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type exchange struct {
 
 	lastFault *http1.Error // of the try before
 	freeTries int          // tries that did not count
+	ejected   bool         // the endpoint of the last try was known not to answer
 	fresh     bool         // no pooled connection is used any more
 
 	// the request

@@ -14,8 +14,9 @@ import (
 
 // appendHead writes the request's head, as the endpoint gets it, to the front of
 // out: the client's fields in their order and spelling, without those that
-// concern one connection only; then what ingress-nginx adds; then the framing.
-func (x *exchange) appendHead(r *http1.Request) {
+// concern one connection only; then what ingress-nginx adds; then the framing. It
+// returns false if that is more than HeadBytesCap.
+func (x *exchange) appendHead(r *http1.Request) bool {
 	w := x.w
 	size := 1024 + len(r.MethodText) + len(r.Target) + len(r.Path) + 2*len(r.Authority)
 	for i := range r.Len() {
@@ -64,12 +65,15 @@ func (x *exchange) appendHead(r *http1.Request) {
 		}
 	}
 	b = append(b, crlf...)
+	if len(b) > HeadBytesCap {
+		return false
+	}
 	if cap(b) != cap(x.out.buf) { // it outgrew the estimate
 		x.out.reset(&w.buffers)
-		x.out.append(&w.buffers, b)
-		return
+		return x.out.append(&w.buffers, b)
 	}
 	x.out.start, x.out.end = 0, len(b)
+	return true
 }
 
 // replaces reports whether field i is left out of the forwarded head: it concerns

@@ -23,7 +23,14 @@ func hangingAddr(t *testing.T) string {
 
 // hangingSocket returns the address, the socket, and the ports of those who fill
 // the backlog.
-func hangingSocket(t *testing.T) (addr string, fd int, fill map[int]bool) {
+func hangingSocket(t *testing.T) (addr string, fd int, filled map[int]bool) {
+	fd, addr = tight(t)
+	return addr, fd, fill(t, addr)
+}
+
+// tight returns a socket that listens with the smallest backlog, and its address.
+func tight(t *testing.T) (fd int, addr string) {
+	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -39,18 +46,23 @@ func hangingSocket(t *testing.T) (addr string, fd int, fill map[int]bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(sa.(*unix.SockaddrInet4).Port)).String()
-	fill = map[int]bool{}
+	return fd, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(sa.(*unix.SockaddrInet4).Port)).String()
+}
+
+// fill connects to addr until its backlog is full, and returns the own ports.
+func fill(t *testing.T, addr string) map[int]bool {
+	t.Helper()
+	ports := map[int]bool{}
 	for range 8 {
 		c, err := net.DialTimeout("tcp", addr, 200*time.Millisecond)
 		if err != nil {
-			return addr, fd, fill // full
+			return ports // full
 		}
 		t.Cleanup(func() { c.Close() })
-		fill[c.LocalAddr().(*net.TCPAddr).Port] = true
+		ports[c.LocalAddr().(*net.TCPAddr).Port] = true
 	}
 	t.Fatal("the backlog is never full")
-	return "", 0, nil
+	return nil
 }
 
 func TestAConnectThatHangsGetsCompany(t *testing.T) {

@@ -95,3 +95,52 @@ func TestAHangingConnectMakesWay(t *testing.T) {
 		t.Errorf("it took %v, want less than 1 s", took)
 	}
 }
+
+// TestRefusalsBesideAConnectThatHangs: each is followed by the next endpoint at once,
+// and costs no try.
+func TestRefusalsBesideAConnectThatHangs(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0") // sorted behind all others
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := &http.Server{Handler: http.HandlerFunc(answers)}
+	go good.Serve(l)
+	t.Cleanup(func() { good.Close() })
+	addrs := []string{hangingAddr(t)}
+	for range 6 {
+		e := newEndpointAt(t, "127.0.0.2:0", hello("gone"))
+		e.stop()
+		addrs = append(addrs, e.addr)
+	}
+	b := serve(t, Config{Upstream: UpstreamLimits{HedgeAfter: 50 * time.Millisecond}}, nil, append(addrs, l.Addr().String())...)
+	start := time.Now()
+	r, _ := b.connect(t).get()
+	if took := time.Since(start); r.StatusCode != 200 || took > 300*time.Millisecond {
+		t.Errorf("answer %d after %v, want 200 within 300 ms", r.StatusCode, took)
+	}
+}
+
+// TestAFullOutageIsNoStorm: endpoints that are known to refuse cost tries.
+func TestAFullOutageIsNoStorm(t *testing.T) {
+	const endpoints = 20
+	var addrs []string
+	for range endpoints {
+		e := newEndpoint(t, hello("gone"))
+		e.stop()
+		addrs = append(addrs, e.addr)
+	}
+	b := serve(t, Config{}, nil, addrs...)
+	w := b.connect(t)
+	w.get() // finds them all out
+	s := &b.cluster.Stats.Shards[0]
+	before := s.ConnectErrors.Load()
+	const requests = 10
+	for range requests {
+		if r, _ := w.get(); r.StatusCode != 502 {
+			t.Errorf("answer %d, want 502", r.StatusCode)
+		}
+	}
+	if n := s.ConnectErrors.Load() - before; n > 3*requests {
+		t.Errorf("%d connects for %d requests, want three each at most", n, requests)
+	}
+}

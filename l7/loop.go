@@ -134,6 +134,9 @@ func (w *Worker) serveRunnable() {
 }
 
 func (w *Worker) endTurn(events int) {
+	if t := w.server.table.Load(); t != w.seen {
+		w.follow(t)
+	}
 	if w.lost {
 		w.lost = false
 		w.abandon()
@@ -161,9 +164,6 @@ func (w *Worker) endTurn(events int) {
 	if w.now >= w.trimAt {
 		w.trimAt = w.now + 5000
 		w.buffers.trim()
-	}
-	if t := w.server.table.Load(); t != w.seen {
-		w.follow(t)
 	}
 	w.balance()
 	w.local.turns++
@@ -202,7 +202,7 @@ func (w *Worker) closeAll() {
 		case *backend:
 			h.close()
 		case *probe:
-			h.end(true)
+			h.end(answered)
 		}
 	}
 	w.endTurn(0)

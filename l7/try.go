@@ -40,6 +40,7 @@ func (x *exchange) try() {
 func (x *exchange) start(p *upstream.Peer) bool {
 	w := x.w
 	x.tries++
+	x.ejected = p.Out(w.now)
 	if x.peers < triesMax {
 		x.tried[x.peers] = p
 		x.peers++
@@ -96,6 +97,9 @@ func (x *exchange) dialFailed(b *backend, err *http1.Error) {
 	}
 	b.close()
 	if x.dialing > 0 {
+		x.uncount()
+		x.company()
+		x.arm()
 		return
 	}
 	x.failed(err, route.RetryError, x.unreached())
@@ -103,10 +107,18 @@ func (x *exchange) dialFailed(b *backend, err *http1.Error) {
 
 // unreached reports whether a connect that was refused may be followed by one to
 // another endpoint without counting as a try: when many pods end at one time, each
-// of the first that are asked refuses.
+// of the first that are asked refuses. One that was known to refuse costs a try.
 func (x *exchange) unreached() bool {
 	p := x.policy
-	return p.RetryOn&route.RetryError != 0 && p.Tries != 1 && x.freeTries < triesMax && x.timeLeft()
+	return p.RetryOn&route.RetryError != 0 && p.Tries != 1 && !x.ejected && x.freeTries < triesMax && x.timeLeft()
+}
+
+// uncount takes a try that was refused off the count, if that is free.
+func (x *exchange) uncount() {
+	if x.unreached() {
+		x.freeTries++
+		x.tries--
+	}
 }
 
 // timeLeft reports whether the policy allows a further try at this time.
@@ -133,6 +145,12 @@ func (x *exchange) hedge() {
 		k.Eject(x.dials[i].peer, w.now)
 	}
 	x.hedgeAt = x.dialEnd
+	x.company()
+}
+
+// company starts one more connect, if the policy allows it.
+func (x *exchange) company() {
+	w, k := x.w, x.cluster
 	for x.dialing < dialsMax && x.another(route.RetryTimeout) {
 		p := k.Pick(x.policy.Balance, x.hash, x.tried[:x.peers], w.now)
 		if p == nil {
@@ -149,6 +167,9 @@ func (x *exchange) hedge() {
 			return
 		}
 		w.count(x.lastFault) // refused at once: on to the next
+		if x.lastFault == errConnect {
+			x.uncount()
+		}
 	}
 	if x.dialing == 0 {
 		x.fail(x.lastFault, route.RetryTimeout)

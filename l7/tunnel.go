@@ -40,10 +40,6 @@ func (x *exchange) startTunnel(r *http1.Response) {
 	c.scanned = 0
 	c.write(x.switchHead(r))
 	c.register()
-	if c.mode == clientClosed {
-		return // it had gone: that ended the exchange
-	}
-	x.copyUp()
 }
 
 // copyUp moves bytes from the client to the endpoint until one of them blocks.

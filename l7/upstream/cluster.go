@@ -196,3 +196,16 @@ func (k *Cluster) Forget(p *Peer) {
 		}
 	}
 }
+
+// Left reports whether an endpoint that takes requests is not in tried.
+func (k *Cluster) Left(tried []*Peer) bool {
+	for _, p := range k.active {
+		if !slices.Contains(tried, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Out reports whether p is ejected.
+func (p *Peer) Out(now int64) bool { return p.outUntil > now }
