@@ -14,6 +14,14 @@ func (s *store) visible(namespace string) bool {
 	return !s.selector || s.tables[namespaceKind][key{Name: namespace}] != nil
 }
 
+// classify has every Ingress decided upon anew, once for all changes that ask for it.
+func (s *store) classify() {
+	if s.unclassified {
+		s.unclassified = false
+		s.reclassify()
+	}
+}
+
 // reclassify decides anew which Ingresses are ours.
 func (s *store) reclassify() {
 	classes := make(map[string]*networkingv1.IngressClass, len(s.tables[classKind]))

@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/weirproxy/weir/k8s"
 )
@@ -370,5 +372,71 @@ func TestSelectorsAreChecked(t *testing.T) {
 		if _, err := New(c); err == nil {
 			t.Errorf("New(%q, %q) took the selector", c.IngressSelector, c.NamespaceSelector)
 		}
+	}
+}
+
+// TestNothingIsServedBeforeTheConfigMapIsKnown: it may protect every route. Only that
+// reading it is forbidden is an answer.
+func TestNothingIsServedBeforeTheConfigMapIsKnown(t *testing.T) {
+	for code, reason := range map[int]string{500: "InternalError", 503: "ServiceUnavailable", 429: "TooManyRequests", 401: "Unauthorized", 403: "Forbidden"} {
+		a := newAPI(t)
+		site(a)
+		var failing atomic.Bool
+		failing.Store(true)
+		a.put("configmaps", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "weir", Name: "c"}, Data: map[string]string{"a": "1"}})
+		a.answer = func(w http.ResponseWriter, r *call) bool {
+			if r.resource != "configmaps" || !failing.Load() {
+				return false
+			}
+			status(w, code, reason, "not now")
+			return true
+		}
+		f := follow(t, a, func(c *Config) { c.Objects.ConfigMap = "weir/c" })
+		if code == 403 {
+			eventually(t, "a first set without the ConfigMap", func() bool { return f.told() > 0 })
+			continue
+		}
+		eventually(t, "a failure", func() bool {
+			return slices.ContainsFunc(f.Stats().Kinds, func(k KindStats) bool { return k.Kind == "ConfigMap" && k.Errors > 0 })
+		})
+		time.Sleep(100 * time.Millisecond)
+		if f.told() != 0 {
+			t.Errorf("%d for the ConfigMap: objects are told without it", code)
+		}
+		failing.Store(false)
+		eventually(t, "all objects", func() bool { return f.told() > 0 })
+		if n := len(f.change(0).Objects.ConfigMaps); n != 1 {
+			t.Errorf("%d, then well: %d ConfigMaps, want 1", code, n)
+		}
+	}
+}
+
+// TestManyNamespacesAreTakenOverAtOnce: the cost of their list grows with what there
+// is, and not with its square.
+func TestManyNamespacesAreTakenOverAtOnce(t *testing.T) {
+	took := func(n int) time.Duration {
+		s := newStore(k8s.Options{}, true, nil)
+		packed := func(o metav1.Object) *entry {
+			e, err := pack(o, "1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		ingresses, namespaces := make(map[key]*entry), make(map[key]*entry)
+		for i := range n {
+			name := fmt.Sprintf("n%d", i)
+			ingresses[key{Namespace: name, Name: "i"}] = packed(ingress(name, "i", "s"))
+			namespaces[key{Name: name}] = packed(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		s.replace(&feed{kind: ingressKind}, ingresses)
+		start := time.Now()
+		s.replace(&feed{kind: namespaceKind}, namespaces)
+		return time.Since(start)
+	}
+	took(100) // warm
+	few, many := took(500), took(5000)
+	if many > 40*few+200*time.Millisecond {
+		t.Errorf("5,000 namespaces took %v, 500 took %v", many, few)
 	}
 }

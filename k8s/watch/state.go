@@ -98,9 +98,11 @@ func (s *store) failed(f *feed, err error) {
 	if said != noticed(f, err) {
 		s.touch(s.now())
 	}
-	// An answer of the server, if only an error, may be all that there will be.
+	// An answer of the server, if only an error, may be all that there will be. But the
+	// ConfigMap may hold what protects every route: without an answer about it nothing
+	// is served yet, unless it is known that there will be none.
 	var answer apierrors.APIStatus
-	if errors.As(err, &answer) && f.kind.optional {
+	if errors.As(err, &answer) && f.kind.optional && (f.kind != configMapKind || apierrors.IsForbidden(err)) {
 		state.settled = true
 	}
 	s.wake()

@@ -29,8 +29,10 @@ type store struct {
 	secrets   map[key]int            // and that name each Secret
 	recounted bool                   // the keys of secrets changed
 	serves    func(*networkingv1.Ingress) bool
-	feeds     map[*feed]*feedState
-	stats     map[*kind]*counters
+
+	unclassified bool // classes or namespaces changed since serves was made
+	feeds        map[*feed]*feedState
+	stats        map[*kind]*counters
 
 	// What was told last, which only the goroutine that tells may edit, and what has
 	// not been told yet.
@@ -72,6 +74,7 @@ func (s *store) put(f *feed, k key, e *entry, at time.Time) {
 	s.mu.Lock()
 	s.event(f, at)
 	statusOnly := s.set(f.kind, k, e, at)
+	s.classify()
 	s.mu.Unlock()
 	if statusOnly && s.status != nil {
 		s.status(k)
@@ -84,6 +87,7 @@ func (s *store) remove(f *feed, k key, at time.Time) {
 	s.mu.Lock()
 	s.event(f, at)
 	s.unset(f.kind, k, at)
+	s.classify()
 	s.mu.Unlock()
 	s.wake()
 }
@@ -103,6 +107,7 @@ func (s *store) replace(f *feed, all map[key]*entry) {
 			s.unset(f.kind, k, now)
 		}
 	}
+	s.classify()
 	s.synced(f, now)
 	s.mu.Unlock()
 	if s.status != nil {
@@ -147,7 +152,7 @@ func (s *store) changed(kind *kind, k key, old, e *entry, at time.Time) {
 		s.count(old, false)
 		s.count(e, true)
 	case classKind, namespaceKind:
-		s.reclassify()
+		s.unclassified = true
 	case serviceKind:
 		if s.services[k] == 0 {
 			return
