@@ -73,10 +73,7 @@ func (x *exchange) admit(r *http1.Request) *http1.Error {
 	if x.policy.Balance == route.Hash {
 		x.hash = x.hashKey(r)
 	}
-	if !x.appendHead(r) {
-		return errHeadTooLong
-	}
-	return nil
+	return x.appendHead(r)
 }
 
 // tired reports whether a client's connection ends with this request.

@@ -15,8 +15,8 @@ import (
 // appendHead writes the request's head, as the endpoint gets it, to the front of
 // out: the client's fields in their order and spelling, without those that
 // concern one connection only; then what ingress-nginx adds; then the framing. It
-// returns false if that is more than HeadBytesCap.
-func (x *exchange) appendHead(r *http1.Request) bool {
+// fails if that is more than HeadBytesCap, or if the request goes round.
+func (x *exchange) appendHead(r *http1.Request) *http1.Error {
 	w := x.w
 	size := 1024 + len(r.MethodText) + len(r.Target) + len(r.Path) + 2*len(r.Authority)
 	for i := range r.Len() {
@@ -38,12 +38,19 @@ func (x *exchange) appendHead(r *http1.Request) bool {
 	}
 	b = append(b, host...)
 	b = append(b, crlf...)
+	passed := 0
 	for i := range r.Len() {
-		if !x.replaces(r, i) {
+		switch {
+		case isHops(r, i):
+			passed = max(passed, hopsOf(r.Value(i)))
+		case !x.replaces(r, i):
 			b = http1.AppendField(b, r.Name(i), r.Value(i))
 		}
 	}
-	b = x.appendForwarded(b, r, host)
+	if passed >= hopsMax {
+		return errLoop
+	}
+	b = appendHops(x.appendForwarded(b, r, host), passed)
 	switch r.Body {
 	case http1.BodyLength:
 		b = append(b, "Content-Length: "...)
@@ -66,14 +73,17 @@ func (x *exchange) appendHead(r *http1.Request) bool {
 	}
 	b = append(b, crlf...)
 	if len(b) > HeadBytesCap {
-		return false
+		return errHeadTooLong
 	}
 	if cap(b) != cap(x.out.buf) { // it outgrew the estimate
 		x.out.reset(&w.buffers)
-		return x.out.append(&w.buffers, b)
+		if !x.out.append(&w.buffers, b) {
+			return errOverflow
+		}
+		return nil
 	}
 	x.out.start, x.out.end = 0, len(b)
-	return true
+	return nil
 }
 
 // replaces reports whether field i is left out of the forwarded head: it concerns

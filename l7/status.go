@@ -30,6 +30,7 @@ var (
 	errUpgrade        = &http1.Error{Status: 502, Reason: "upstream_upgrade", Text: "the endpoint switched protocols wrongly"}
 	errInformational  = &http1.Error{Status: 502, Reason: "upstream_informational", Text: "the endpoint sends informational answers without end"}
 	errDescriptors    = &http1.Error{Status: 503, Reason: "no_descriptor", Text: "no descriptor is left for a connection to an endpoint"}
+	errLoop           = &http1.Error{Status: 508, Reason: "loop", Text: "the request has passed through Weir too often: an endpoint leads back to it"}
 	errOverflow       = &http1.Error{Status: 500, Reason: "overflow", Text: "the request does not fit its buffer"}
 	errAnswerBody     = &http1.Error{Status: 502, Reason: "upstream_body", Text: "the endpoint's answer has a malformed body"}
 
@@ -40,7 +41,7 @@ var (
 var ownFaults = []*http1.Error{
 	errHeadTimeout, errBodyTimeout, errBodyTooSlow, errHeadTooLong, errBodyTooLong, errNoRoute, errNoTable, errNoEndpoint,
 	errConnect, errConnectTimeout, errReset, errGone, errUnacknowledged, errSendTimeout, errReadTimeout, errUpgrade,
-	errInformational, errDescriptors, errOverflow, errAnswerBody,
+	errInformational, errDescriptors, errLoop, errOverflow, errAnswerBody,
 }
 
 // refusalNames are the labels of all faults, sorted.
