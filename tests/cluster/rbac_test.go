@@ -63,12 +63,15 @@ func (s *tenants) apply(file string) {
 		}
 		c, none := s.client, metav1.CreateOptions{}
 		switch o := o.(type) {
+		case *corev1.Namespace: // the world has made one in its place
 		case *corev1.ServiceAccount:
 			_, err = c.CoreV1().ServiceAccounts(o.Namespace).Create(s.ctx, o, none)
 		case *rbacv1.Role:
 			_, err = c.RbacV1().Roles(o.Namespace).Create(s.ctx, o, none)
+			s.t.Cleanup(func() { c.RbacV1().Roles(o.Namespace).Delete(background, o.Name, metav1.DeleteOptions{}) })
 		case *rbacv1.RoleBinding:
 			_, err = c.RbacV1().RoleBindings(o.Namespace).Create(s.ctx, o, none)
+			s.t.Cleanup(func() { c.RbacV1().RoleBindings(o.Namespace).Delete(background, o.Name, metav1.DeleteOptions{}) })
 		case *rbacv1.ClusterRole:
 			_, err = c.RbacV1().ClusterRoles().Create(s.ctx, o, none)
 			s.t.Cleanup(func() { c.RbacV1().ClusterRoles().Delete(background, o.Name, metav1.DeleteOptions{}) })
