@@ -18,34 +18,47 @@ type subnet struct {
 	hop
 }
 
+// displace forgets the route to the same destination with the same metric, which
+// another one takes the place of: the kernel tells nothing else of that.
+func (t *table) displace(to netip.Prefix, metric uint32) {
+	if to.IsSingleIP() {
+		for _, h := range slices.Clone(t.hosts[to.Addr()]) {
+			if h.metric == metric {
+				t.removeRoute(to, h)
+			}
+		}
+		return
+	}
+	for _, set := range []map[subnet]bool{t.defaults, t.subnets} {
+		for s := range set {
+			if s.prefix == to && s.metric == metric {
+				t.removeRoute(to, s.hop)
+			}
+		}
+	}
+}
+
 // setRoute takes over a route. replace: it takes the place of the one with the same
-// metric, of which the kernel tells nothing.
+// metric.
 func (t *table) setRoute(to netip.Prefix, h hop, replace bool) {
+	if replace {
+		t.displace(to, h.metric)
+	}
 	switch {
 	case to.IsSingleIP():
 		a := to.Addr()
 		hops := t.hosts[a]
-		if replace {
-			hops = slices.DeleteFunc(hops, func(o hop) bool { return o.metric == h.metric })
-		}
 		if !slices.Contains(hops, h) {
 			hops = append(hops, h)
 		}
 		t.hosts[a] = hops
 		t.dirty[a] = true
 	case to.Bits() == 0:
-		if replace {
-			for d := range t.defaults {
-				if d.metric == h.metric && d.prefix == to {
-					delete(t.defaults, d)
-				}
-			}
-		}
 		t.defaults[subnet{to, h}] = true
 		t.touchAll()
 	default:
 		t.subnets[subnet{to, h}] = true
-		t.touchAll()
+		t.touchWithin(to)
 	}
 }
 
@@ -63,7 +76,7 @@ func (t *table) removeRoute(to netip.Prefix, h hop) {
 		t.touchAll()
 	default:
 		delete(t.subnets, subnet{to, h})
-		t.touchAll()
+		t.touchWithin(to)
 	}
 }
 

@@ -43,7 +43,8 @@ func (t *table) takeRoute(m message) error {
 		return err
 	}
 	head := nl.DeserializeRtMsg(m.data)
-	if r.table != unix.RT_TABLE_MAIN || head.Type != unix.RTN_UNICAST || head.Flags&unix.RTM_F_CLONED != 0 {
+	replace := m.kind == unix.RTM_NEWROUTE && m.flags&unix.NLM_F_REPLACE != 0
+	if r.table != unix.RT_TABLE_MAIN || head.Type != unix.RTN_UNICAST && !replace || head.Flags&unix.RTM_F_CLONED != 0 {
 		return nil
 	}
 	none := netip.IPv4Unspecified()
@@ -67,10 +68,13 @@ func (t *table) takeRoute(m message) error {
 	if !to.IsValid() {
 		return fmt.Errorf("destination %s with %d bits", r.to, head.Dst_len)
 	}
-	if m.kind == unix.RTM_DELROUTE {
+	switch {
+	case m.kind == unix.RTM_DELROUTE:
 		t.removeRoute(to, r.hop)
-	} else {
-		t.setRoute(to, r.hop, m.flags&unix.NLM_F_REPLACE != 0)
+	case head.Type != unix.RTN_UNICAST: // a blackhole in the place of a route that led somewhere
+		t.displace(to, r.metric)
+	default:
+		t.setRoute(to, r.hop, replace)
 	}
 	return nil
 }

@@ -53,6 +53,25 @@ func (t *table) touchAll() {
 	}
 }
 
+// touchWithin is touchAll for the addresses in a subnet. A cluster has one for each
+// node, with a neighbour each: what a route of one changes concerns nobody else.
+func (t *table) touchWithin(subnet netip.Prefix) {
+	touch := func(a netip.Addr) {
+		if subnet.Contains(a) {
+			t.dirty[a] = true
+		}
+	}
+	for a := range t.pods {
+		touch(a)
+	}
+	for s := range t.neighbours {
+		touch(s.addr)
+	}
+	for a := range t.hosts {
+		touch(a)
+	}
+}
+
 // adopt takes the pods of old over into t, which was read anew: what is missing in
 // t is lost as if the kernel had told.
 func (t *table) adopt(old *table) {

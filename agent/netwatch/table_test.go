@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
 )
 
 // Links of most tests.
@@ -389,4 +392,44 @@ func TestWhatWasMissedIsFoundByReadingAnew(t *testing.T) {
 	if again.losses != 2 || len(again.waiting) != 0 {
 		t.Errorf("%d losses and %d wait, want 2 and none", again.losses, len(again.waiting))
 	}
+}
+
+// TestARouteConcernsItsSubnetAlone: a cluster has a route and a neighbour for each of
+// its nodes, and may set them all again at a time.
+func TestARouteConcernsItsSubnetAlone(t *testing.T) {
+	w := bridged(t)
+	far, other := netip.MustParseAddr("10.99.1.0"), netip.MustParseAddr("10.99.2.0")
+	w.setNeighbour(seat{eth0, far}, neighbour{mac: hardware{1}})
+	w.setNeighbour(seat{eth0, other}, neighbour{mac: hardware{2}})
+	w.settle(w.now)
+	for _, change := range []func(){
+		func() { w.setRoute(netip.PrefixFrom(far, 24), hop{link: eth0, gateway: far}, false) },
+		func() { w.removeRoute(netip.PrefixFrom(far, 24), hop{link: eth0, gateway: far}) },
+	} {
+		change()
+		if len(w.dirty) != 1 || !w.dirty[far] {
+			t.Errorf("a route to the subnet of %s has %v looked at", far, w.dirty)
+		}
+		w.settle(w.now)
+	}
+}
+
+// TestABlackholeTakesThePlaceOfARoute: the kernel tells of nothing but that.
+func TestABlackholeTakesThePlaceOfARoute(t *testing.T) {
+	w := routed(t)
+	rt := nl.NewRtMsg()
+	rt.Family, rt.Type, rt.Dst_len, rt.Table = unix.AF_INET, unix.RTN_BLACKHOLE, 32, unix.RT_TABLE_MAIN
+	data := append(rt.Serialize(), nl.NewRtAttr(unix.RTA_DST, podA.AsSlice()).Serialize()...)
+	data = append(data, nl.NewRtAttr(unix.RTA_TABLE, nl.Uint32Attr(unix.RT_TABLE_MAIN)).Serialize()...)
+	if err := w.takeRoute(message{kind: unix.RTM_NEWROUTE, data: data}); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(2 * grace)
+	w.wants("a blackhole beside the route")
+	if err := w.takeRoute(message{kind: unix.RTM_NEWROUTE, flags: unix.NLM_F_REPLACE, data: data}); err != nil {
+		t.Fatal(err)
+	}
+	w.wants("in its grace")
+	w.pass(2 * grace)
+	w.wants("a blackhole in its place", podA)
 }
