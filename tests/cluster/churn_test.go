@@ -37,7 +37,7 @@ var scenarios = []scenario{
 		c.d.scale(2)
 		c.d.scale(4)
 	}, false},
-	{"readiness flaps each 200 ms", pods.Bridged, 6, 0, environment(pods.Flap, "200ms"), func(c *churn) {
+	{"readiness flaps each 200 ms", pods.Bridged, 6, 1, environment(pods.Flap, "200ms"), func(c *churn) {
 		pause(5 * time.Second)
 	}, false},
 	{"pods crash", pods.Bridged, 3, 2, environment(pods.CrashAfter, "1500ms"), func(c *churn) {
